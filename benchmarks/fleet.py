@@ -48,7 +48,7 @@ from cyborg_lite.db.core.tables import Job, Service
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.services import AGENT, Heartbeat, HeartbeatDetails
 from cyborg_lite.model.inventory.host_report import HostReport

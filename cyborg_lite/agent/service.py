@@ -35,7 +35,7 @@ from cyborg_lite.agent.state.identity import StateLock, check_host, load_identit
 from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.dispatcher import Dispatcher

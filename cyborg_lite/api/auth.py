@@ -9,7 +9,7 @@ from keystonemiddleware import auth_token
 from oslo_config import cfg
 
 from cyborg_lite.api import noauth
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.rpc.context import RequestContext
 
 _PUBLIC: Final = frozenset({'', '/', '/v2', '/v2/', '/v2/openapi.json'})

@@ -14,7 +14,7 @@ from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.arqs.arqs import Arq, State
 
 LOG = log.getLogger(__name__)

@@ -13,7 +13,8 @@ from typing import Final
 import webob
 
 from cyborg_lite.api import microversion
-from cyborg_lite.exceptions import CyborgError, MethodNotAllowed
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.requests import MethodNotAllowed
 
 RETRY_AFTER: Final = 5  # seconds
 

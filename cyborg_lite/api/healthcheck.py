@@ -15,7 +15,7 @@ from oslo_config import cfg
 from oslo_log import log
 from oslo_middleware.healthcheck import Healthcheck
 
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.interface import Conductor
 

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.routes import ROUTES, find_controller
-from cyborg_lite.exceptions import NotFound
+from cyborg_lite.errors.base import NotFound
 from cyborg_lite.monitoring.serving import serve_metrics
 
 # Seconds: a read takes some milliseconds, and an RPC times out after 30 s.

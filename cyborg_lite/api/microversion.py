@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import webob
 from oslo_log import log
 
-from cyborg_lite.exceptions import NotAcceptable
+from cyborg_lite.errors.requests import NotAcceptable
 from cyborg_lite.model.text import format_value
 
 LOG = log.getLogger(__name__)

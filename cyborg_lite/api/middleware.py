@@ -17,13 +17,8 @@ from oslo_log import log
 from oslo_middleware import request_id
 
 from cyborg_lite.api import errors, microversion
-from cyborg_lite.exceptions import (
-    BodyTooLarge,
-    CyborgError,
-    InvalidInput,
-    NotAcceptable,
-    NotFound,
-)
+from cyborg_lite.errors.base import CyborgError, InvalidInput, NotFound
+from cyborg_lite.errors.requests import BodyTooLarge, NotAcceptable
 from cyborg_lite.model.text import format_value
 from cyborg_lite.rpc.context import RequestContext
 

@@ -13,7 +13,8 @@ from oslo_config import cfg
 from oslo_policy import policy
 
 from cyborg_lite import policies
-from cyborg_lite.exceptions import Forbidden, PolicyForbids
+from cyborg_lite.errors.base import Forbidden
+from cyborg_lite.errors.requests import PolicyForbids
 from cyborg_lite.rpc.context import RequestContext
 
 _ADMIN_RULE: Final = 'admin_api'

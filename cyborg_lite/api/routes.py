@@ -19,7 +19,7 @@ from cyborg_lite.api.controllers import (
     usages,
     versions,
 )
-from cyborg_lite.exceptions import NotFound
+from cyborg_lite.errors.base import NotFound
 from cyborg_lite.model.text import format_value
 
 ROUTES: Final[Mapping[str, type[Resource]]] = {

@@ -19,7 +19,7 @@ from cyborg_lite.api.request_collector import (
     ConnectionLimits,
     RequestCollector,
 )
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.text import format_value
 from cyborg_lite.rpc.context import RequestContext
 

@@ -10,7 +10,8 @@ from urllib.parse import quote, urlencode
 from oslo_config import cfg
 
 from cyborg_lite.clients import session
-from cyborg_lite.exceptions import ConfigurationError, NotFound, RemoteError
+from cyborg_lite.errors.base import NotFound
+from cyborg_lite.errors.daemons import ConfigurationError, RemoteError
 from cyborg_lite.model.bitstreams.bitstreams import TAG, Image
 
 _CHUNK_SIZE: Final = 1 << 20  # bytes

@@ -15,7 +15,7 @@ from keystoneauth1 import loading
 from oslo_config import cfg
 from oslo_log import log
 
-from cyborg_lite.exceptions import ConfigurationError, ServiceUnavailable
+from cyborg_lite.errors.daemons import ConfigurationError, ServiceUnavailable
 
 LOG = log.getLogger(__name__)
 

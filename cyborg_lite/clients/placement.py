@@ -11,8 +11,8 @@ import requests
 from oslo_config import cfg
 
 from cyborg_lite.clients import session
-from cyborg_lite.exceptions import (
-    ConfigurationError,
+from cyborg_lite.errors.daemons import ConfigurationError
+from cyborg_lite.errors.providers import (
     PlacementConflict,
     ProviderExists,
     ProviderInUse,

@@ -10,7 +10,7 @@ from cyborg_lite.clients.placement import (
     ProviderInventories,
     ProviderTraits,
 )
-from cyborg_lite.exceptions import ProviderExists, ProviderInUse
+from cyborg_lite.errors.providers import ProviderExists, ProviderInUse
 from cyborg_lite.model.providers.providers import Inventories, TreeNode
 
 

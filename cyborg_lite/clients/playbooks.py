@@ -24,8 +24,8 @@ from typing import Any, Final
 from oslo_log import log
 
 from cyborg_lite.clients.playbook_process import RUN, kill_run
-from cyborg_lite.exceptions import ConfigurationError
-from cyborg_lite.model.device_errors import ReconfigurationDelayed
+from cyborg_lite.errors.daemons import ConfigurationError
+from cyborg_lite.errors.devices import ReconfigurationDelayed
 
 LOG = log.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 """Requests to other OpenStack services, with the errors of their libraries translated.
 
 keystoneauth is used in this package only: a request returns a response that the caller
-accepts, or raises an error of ``cyborg_lite.exceptions``.
+accepts, or raises an error of ``cyborg_lite.errors``.
 """
 
 import copy
@@ -26,7 +26,7 @@ from oslo_context import context as oslo_context
 from oslo_log import log
 from requests.structures import CaseInsensitiveDict
 
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.daemons import (
     ConfigurationError,
     RemoteError,
     ServiceUnavailable,

@@ -68,7 +68,8 @@ from cyborg_lite.conductor.providers.sync import PlacementSync, PlacementSyncHan
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.schema_check import check_revision
 from cyborg_lite.db.hosts import services
-from cyborg_lite.exceptions import CyborgError, DatabaseRefused, ServiceUnavailable
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import DatabaseRefused, ServiceUnavailable
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.reconfiguration import HardwareSets
 from cyborg_lite.model.hosts.services import CONDUCTOR

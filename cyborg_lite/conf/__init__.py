@@ -31,7 +31,7 @@ from cyborg_lite.conf import (
     placement,
     upgrade_levels,
 )
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.version import VERSION
 
 VARIABLE: Final = 'CYBORG_LITE_CONFIG'

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, MetaData, Table, select
 from sqlalchemy.exc import InvalidRequestError
 
 from cyborg_lite.db.core import dialects, failures
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.cyborg_import.source_rows import (
     SourceArq,
     SourceAttribute,

@@ -9,7 +9,7 @@ The agent creates each driver once per process and calls ``discover`` from one t
 at a time. It calls all other methods from any thread, but makes only one change of a
 device at a time: it prepares, connects or releases a handle, loads a bitstream, sets a
 mode, or cleans a unit. Every error that a method raises on purpose is a
-``DriverError`` or a subclass of it (see ``cyborg_lite/exceptions.py``).
+``DriverError`` or a subclass of it, see ``cyborg_lite/errors``.
 """
 
 import threading

@@ -16,7 +16,7 @@ from stevedore.named import NamedExtensionManager
 
 from cyborg_lite.drivers.base import Driver, ReadsLegacyConfig
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 
 LOG = log.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from oslo_config import cfg
 from cyborg_lite.drivers.host import disk_use
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.host.tools import ToolRunner
-from cyborg_lite.exceptions import DeviceBusy, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 from cyborg_lite.model.devices.cleaning import CleanStep
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 

@@ -137,6 +137,14 @@ class BindCancelled(CyborgError):
     message = 'The ARQ was unbound or deleted during the bind.'
 
 
+class HandlesNotConfirmed(CyborgError):
+    """An agent has not confirmed exactly the attach handles of a bind. Retry."""
+
+    code = 409
+    message = 'The agent has not confirmed exactly the attach handles of ARQs {arqs}.'
+    advice = 'See the log of the agent; upgrade agents before conductors.'
+
+
 class UnitsBeingCleaned(HandlesContended):
     """Enough handles exist, but hosts are still releasing or cleaning them. Retry."""
 
@@ -148,6 +156,17 @@ class UnitsBeingCleaned(HandlesContended):
         'Create the instance again after the clean. If the clean does not end, ask the '
         'operator to run `cyborg-lite-manage cleaning list`.'
     )
+
+
+class UnitAllocated(CyborgError):
+    """An instance that has no ARQ may use a unit that the database shows as unused."""
+
+    code = 409
+    message = (
+        'Resource provider {provider} is allocated to instances without an ARQ: '
+        '{instances}.'
+    )
+    advice = 'Run `cyborg-lite-manage audit`; delete each instance or its allocation.'
 
 
 class UsageTooLarge(InvalidInput):

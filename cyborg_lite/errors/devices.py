@@ -107,22 +107,3 @@ class PlaybookFailed(CyborgError):
 
     message = 'Playbook {phase} failed: {reason}'
     advice = 'Remove the cause, start the change again, then enable the device.'
-
-
-class HandlesNotConfirmed(CyborgError):
-    """An agent has not confirmed exactly the attach handles of a bind. Retry."""
-
-    code = 409
-    message = 'The agent has not confirmed exactly the attach handles of ARQs {arqs}.'
-    advice = 'See the log of the agent; upgrade agents before conductors.'
-
-
-class UnitAllocated(CyborgError):
-    """An instance that has no ARQ may use a unit that the database shows as unused."""
-
-    code = 409
-    message = (
-        'Resource provider {provider} is allocated to instances without an ARQ: '
-        '{instances}.'
-    )
-    advice = 'Run `cyborg-lite-manage audit`; delete each instance or its allocation.'

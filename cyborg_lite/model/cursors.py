@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.text import format_value, is_storable
 from cyborg_lite.model.uuids import normalize_uuid
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Annotated, Any, ClassVar, Final, Self, get_type_hints
 
-from cyborg_lite.exceptions import InvalidJobPayload
+from cyborg_lite.errors.jobs import InvalidJobPayload
 
 
 class JobType(enum.StrEnum):

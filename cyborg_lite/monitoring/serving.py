@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from oslo_log import log
 from prometheus_client import CollectorRegistry, start_http_server
 
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 
 LOG = log.getLogger(__name__)
 

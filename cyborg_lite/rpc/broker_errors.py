@@ -13,7 +13,7 @@ from typing import Final
 import oslo_messaging
 from amqp import exceptions as amqp
 
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 
 # From the text of RabbitMQ: argument, kind and name of the object, both values.
 _MISMATCH: Final = re.compile(

@@ -10,7 +10,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
-from cyborg_lite.exceptions import CyborgError, HostAway, ServiceUnavailable
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.rpc import codec
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import Dispatcher

@@ -9,7 +9,7 @@ import dataclasses
 import typing
 from typing import Any, Final
 
-from cyborg_lite.exceptions import MalformedMessage
+from cyborg_lite.errors.daemons import MalformedMessage
 from cyborg_lite.model.queries import Page
 from cyborg_lite.rpc import compression, wire
 

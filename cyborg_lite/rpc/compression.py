@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
-from cyborg_lite.exceptions import MalformedMessage
+from cyborg_lite.errors.daemons import MalformedMessage
 from cyborg_lite.rpc import wire
 
 T = TypeVar('T')

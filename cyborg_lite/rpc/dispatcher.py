@@ -16,7 +16,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from oslo_log import log
 
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.rpc import codec
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.methods import Interface

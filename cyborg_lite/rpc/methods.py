@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cyborg_lite.exceptions import MalformedMessage
+from cyborg_lite.errors.daemons import MalformedMessage
 from cyborg_lite.rpc import codec
 from cyborg_lite.rpc.interface import Agents, Conductor
 from cyborg_lite.rpc.terms import FIRST_VERSION, Terms, find_terms

@@ -13,7 +13,7 @@ import oslo_messaging
 from oslo_config import cfg
 from oslo_log import log
 
-from cyborg_lite.exceptions import ConfigurationError, ServiceUnavailable
+from cyborg_lite.errors.daemons import ConfigurationError, ServiceUnavailable
 from cyborg_lite.model.notifications import Notification
 from cyborg_lite.rpc import transport
 

@@ -1,17 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors in signed replies: the name of the class and the fields of the text."""
 
+from importlib import import_module
 from typing import Any
 
-from cyborg_lite import exceptions
-from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model import (
-    device_errors,
-    generation_errors,
-    profile_errors,
-    project_errors,
-)
-from cyborg_lite.model.profiles import selectors
+from cyborg_lite import errors
+from cyborg_lite.errors.base import CyborgError
 
 
 # Any: values of JSON.
@@ -27,15 +21,7 @@ def dump(error: CyborgError) -> list[Any]:
 def load(value: Any) -> CyborgError:
     """Return the error of a reply; CyborgError if its class is not known."""
     name, fields = value
-    modules = (
-        exceptions,
-        device_errors,
-        generation_errors,
-        profile_errors,
-        project_errors,
-        selectors,
-    )
-    kinds = (getattr(module, name, None) for module in modules)
+    kinds = (getattr(import_module(module), name, None) for module in errors.MODULES)
     kind = next(filter(None, kinds), None)
     if not (isinstance(kind, type) and issubclass(kind, CyborgError)):
         return CyborgError()

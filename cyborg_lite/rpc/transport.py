@@ -19,7 +19,8 @@ from oslo_messaging import opts
 from oslo_messaging import server as messaging_server
 from oslo_messaging._drivers.impl_rabbit import amqpdriver
 
-from cyborg_lite.exceptions import ConfigurationError, ServiceUnavailable
+from cyborg_lite import errors
+from cyborg_lite.errors.daemons import ConfigurationError, ServiceUnavailable
 from cyborg_lite.rpc import broker_errors
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import Dispatcher
@@ -35,18 +36,6 @@ LOG = log.getLogger(__name__)
 
 # For annotations in other packages: only this package imports the library.
 Transport = oslo_messaging.Transport
-
-# Modules whose exceptions are rebuilt by class. Daemons of the previous revision send
-# MalformedMessage as a class of `rpc.wire`.
-EXCEPTION_MODULES: Final = [
-    'cyborg_lite.exceptions',
-    'cyborg_lite.model.device_errors',
-    'cyborg_lite.model.generation_errors',
-    'cyborg_lite.model.profile_errors',
-    'cyborg_lite.model.project_errors',
-    'cyborg_lite.model.profiles.selectors',
-    'cyborg_lite.rpc.wire',
-]
 
 # Measured: 16 threads serve twice the calls of the library default of 64, at a third of
 # the latency, because they compete less for the interpreter lock.
@@ -160,7 +149,7 @@ def connect(
     amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX = _STOP_CHECK_INTERVAL
     try:
         bus = oslo_messaging.get_rpc_transport(
-            conf, url, allowed_remote_exmods=EXCEPTION_MODULES
+            conf, url, allowed_remote_exmods=list(errors.MODULES)
         )
     except oslo_messaging.DriverLoadFailure as error:
         reason = f'[DEFAULT] transport_url: there is no transport {scheme}.'

@@ -13,7 +13,7 @@ from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR
 
 LOG = log.getLogger(__name__)

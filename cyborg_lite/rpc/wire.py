@@ -24,7 +24,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar, cast
 
-from cyborg_lite.exceptions import MalformedMessage
+from cyborg_lite.errors.daemons import MalformedMessage
 from cyborg_lite.model.construction import find_constructor
 
 T = TypeVar('T')

@@ -15,7 +15,7 @@ from typing import Final
 from cyborg_lite.agent.devices.cleaning import check_steps
 from cyborg_lite.drivers.base import CleansHandles, Driver
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.cleaning import MAX_TOOL
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import CleaningPolicy

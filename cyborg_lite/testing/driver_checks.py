@@ -16,7 +16,7 @@ from typing import Final
 from cyborg_lite.drivers.base import DeclaresAttributes, Driver
 from cyborg_lite.drivers.host.kernel import Kernel
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.inventory import report_rules, typed_attributes
 from cyborg_lite.model.inventory.host_report import (
     AttachHandle,

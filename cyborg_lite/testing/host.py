@@ -21,7 +21,7 @@ from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.drivers.base import Driver, TracksHandles
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import HostAway
+from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.inventory.host_report import DiscoveryResult, HostReport
 from cyborg_lite.rpc.client import build_agents, serve_locally
 from cyborg_lite.rpc.context import RequestContext

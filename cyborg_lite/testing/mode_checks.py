@@ -13,7 +13,7 @@ from typing import Final
 
 from cyborg_lite.drivers.base import SetsModes
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.modes import list_inventory
 from cyborg_lite.model.inventory.host_report import Device

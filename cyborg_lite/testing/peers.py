@@ -9,7 +9,8 @@ from typing import Final
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.clients.nova import BoundEvent, EventOutcome, Nova
 from cyborg_lite.clients.placement import Consumer, Placement, ProviderTraits
-from cyborg_lite.exceptions import NotFound, RemoteError
+from cyborg_lite.errors.base import NotFound
+from cyborg_lite.errors.daemons import RemoteError
 from cyborg_lite.model.bitstreams.bitstreams import Image
 from cyborg_lite.testing.crash_points import CrashPoint
 

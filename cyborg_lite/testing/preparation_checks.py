@@ -21,7 +21,7 @@ from cyborg_lite.drivers.base import (
     TracksHandles,
 )
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import DeviceHangs, DriverError
+from cyborg_lite.errors.drivers import DeviceHangs, DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import (
     AttachHandle,

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pytest
 
 from cyborg_lite.clients.playbooks import PlaybookOrder, PlaybookRunner, check_installed
-from cyborg_lite.model.device_errors import ReconfigurationDelayed
+from cyborg_lite.errors.devices import ReconfigurationDelayed
 from tests.ansible.collection import ROOT
 from tests.support.processes import is_running
 

@@ -12,11 +12,8 @@ from cyborg_lite.db.devices import deployables, devices, modes, reconfigurations
 from cyborg_lite.db.devices.reconfigurations import NewReconfiguration
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.exceptions import (
-    AttributeNotFound,
-    DeviceNotFound,
-    DeviceProfileNotFound,
-)
+from cyborg_lite.errors.devices import AttributeNotFound, DeviceNotFound
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.jobs import ModePayload
 from cyborg_lite.model.profiles.device_profiles import ProfileChange

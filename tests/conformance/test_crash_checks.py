@@ -9,7 +9,7 @@ import pytest
 from oslo_config import cfg
 
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream
 from cyborg_lite.model.devices.devices import AllocatedHandle

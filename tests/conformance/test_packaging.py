@@ -26,7 +26,7 @@ _PACKAGES: Final = {'cyborg_lite', 'cyborg_lite_dashboard'}
 _UPGRADE: Final = """
 import sys
 from pathlib import Path
-from cyborg_lite.db import migration
+from cyborg_lite.db.core import migration
 print(migration.script_location().resolve())
 url = 'sqlite:///' + sys.argv[1]
 migration.upgrade(url)

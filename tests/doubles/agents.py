@@ -4,7 +4,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
-from cyborg_lite.exceptions import CyborgError, HostAway
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
 from cyborg_lite.model.devices.cleaning import CleanOrder, CleanProgress
 from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.model.device_errors import CleanAborted
+from cyborg_lite.errors.devices import CleanAborted
 from cyborg_lite.model.devices.cleaning import CleanStep
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from tests.doubles.drivers import ScriptedDriver

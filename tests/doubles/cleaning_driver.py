@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.cleaning import CleanStep
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import CleaningPolicy, DiscoveryResult

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from cyborg_lite.clients.placement import Consumer, Placement, ProviderTraits
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 
 
 class FakeConsumers(Placement):

@@ -5,7 +5,8 @@ import hashlib
 from collections.abc import Iterator, Mapping
 
 from cyborg_lite.clients.glance import Glance
-from cyborg_lite.exceptions import NotFound, RemoteError, ServiceUnavailable
+from cyborg_lite.errors.base import NotFound
+from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
 from cyborg_lite.model.bitstreams.bitstreams import TAG, Image
 
 

@@ -4,7 +4,7 @@
 from collections.abc import Collection
 
 from cyborg_lite.clients.nova import Nova
-from cyborg_lite.exceptions import RemoteError, ServiceUnavailable
+from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
 
 
 class FakeInstances(Nova):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 from oslo_config import cfg
 
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.cleaning import CleanStep
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.devices.modes import DeviceMode, OfferedInventory

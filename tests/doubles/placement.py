@@ -15,12 +15,12 @@ from cyborg_lite.clients.placement import (
     ProviderInventories,
     ProviderTraits,
 )
-from cyborg_lite.exceptions import (
-    CyborgError,
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import RemoteError
+from cyborg_lite.errors.providers import (
     PlacementConflict,
     ProviderExists,
     ProviderInUse,
-    RemoteError,
 )
 from cyborg_lite.model.providers.providers import Inventories, TreeNode
 from cyborg_lite.model.traits import OWNER_CYBORG, OWNER_NOVA

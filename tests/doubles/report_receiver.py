@@ -3,7 +3,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from cyborg_lite.exceptions import CyborgError, ServiceUnavailable
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.events import HostEvent, HostHandle, RecoveryResult

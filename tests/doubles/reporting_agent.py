@@ -14,7 +14,7 @@ from cyborg_lite.agent.inventory.telemetry import TelemetryCollector
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import Device
 from tests.doubles.drivers import PreparingDriver, discovery_result

@@ -17,7 +17,7 @@ _WATCHED = """
 import os
 import sys
 
-from cyborg_lite.cmd import agent
+from cyborg_lite.cmd.daemons import agent
 
 FORBIDDEN = {'subprocess.Popen', 'os.system', 'os.fork', 'os.posix_spawn',
              'os.exec', 'socket.connect', 'socket.sendto'}

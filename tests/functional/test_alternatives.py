@@ -13,7 +13,7 @@ from cyborg_lite.conductor.profiles.alternatives import AlternativeService
 from cyborg_lite.db.arqs import arqs, binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import choices
-from cyborg_lite.exceptions import ImpossibleDeviceProfile
+from cyborg_lite.errors.profiles import ImpossibleDeviceProfile
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope
 from cyborg_lite.model.capacity.explanations import FitResult
 from cyborg_lite.model.queries import Query

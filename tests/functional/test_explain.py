@@ -11,7 +11,7 @@ from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import now
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.exceptions import ImpossibleDeviceProfile
+from cyborg_lite.errors.profiles import ImpossibleDeviceProfile
 from cyborg_lite.model.capacity.explanations import (
     Explanation,
     FitResult,

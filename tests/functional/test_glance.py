@@ -8,7 +8,9 @@ import pytest
 
 from cyborg_lite.agent.bitstreams.image_cache import ImageCache
 from cyborg_lite.clients.glance import Glance
-from cyborg_lite.exceptions import BitstreamRefused, NotFound, RemoteError
+from cyborg_lite.errors.base import NotFound
+from cyborg_lite.errors.bitstreams import BitstreamRefused
+from cyborg_lite.errors.daemons import RemoteError
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.bitstreams import TAG
 from tests.builders.bitstream_files import LARGEST, gbs, image

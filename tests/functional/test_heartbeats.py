@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.context import bare_context

@@ -9,7 +9,7 @@ from cyborg_lite.conductor.arqs.arqs import ArqService
 from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.bind_rules import RULES
 from tests.builders.bitstream_files import LARGEST

@@ -14,7 +14,7 @@ from cyborg_lite.conductor.jobs.notifications import (
 )
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import outbox
-from cyborg_lite.exceptions import ConfigurationError, ServiceUnavailable
+from cyborg_lite.errors.daemons import ConfigurationError, ServiceUnavailable
 from cyborg_lite.model.jobs import Owner
 from cyborg_lite.rpc import notifications, transport
 from tests.builders.bound_arqs import create_bound_arqs

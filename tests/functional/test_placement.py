@@ -12,11 +12,11 @@ from cyborg_lite.clients.placement import (
     Placement,
     ProviderInventories,
 )
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.daemons import RemoteError
+from cyborg_lite.errors.providers import (
     PlacementConflict,
     ProviderExists,
     ProviderInUse,
-    RemoteError,
 )
 from cyborg_lite.model.providers.providers import ProviderInventory, TreeNode
 from cyborg_lite.model.traits import OWNER_CYBORG, OWNER_NOVA

@@ -19,7 +19,7 @@ from cyborg_lite.conductor.providers.sync import (
 )
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.jobs import Job, Owner
 from tests.builders.provider_rows import add_device, change_deployable, remove_devices
 from tests.servers.databases import database_fixture

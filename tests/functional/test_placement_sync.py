@@ -13,7 +13,9 @@ from cyborg_lite.clients.placement import Placement
 from cyborg_lite.clients.session import Remote
 from cyborg_lite.conductor.providers.sync import PlacementSync, SyncMode, SyncResult
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.exceptions import CyborgError, PlacementConflict, ServiceUnavailable
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.providers import PlacementConflict
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG, OWNER_NOVA
 from tests.builders.provider_rows import add_device, change_deployable, remove_devices
 from tests.servers.databases import database_fixture

@@ -14,7 +14,7 @@ import logging
 import sys
 from cyborg_lite.drivers.host.tools import Tools
 from cyborg_lite.drivers.host.kernel import PrivilegedKernel
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 
 logging.basicConfig()
 try:

@@ -10,9 +10,9 @@ import pytest
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd.daemons import conductor
+from cyborg_lite.errors.arqs import ProjectLimitExceeded
 from cyborg_lite.model.hosts.services import CONDUCTOR
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
-from cyborg_lite.model.project_errors import ProjectLimitExceeded
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.context import RequestContext

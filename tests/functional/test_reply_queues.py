@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.context import daemon_context

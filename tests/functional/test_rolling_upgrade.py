@@ -34,8 +34,8 @@ _REFUSALS: Final = re.compile('.*(?:UnsupportedVersion|NoSuchMethod).*')
 _CALL: Final = """
 import sys
 from cyborg_lite import conf
-from cyborg_lite.cmd import api_application
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.cmd.daemons import api_application
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.context import daemon_context
 bus = api_application.connect(conf.parse([], 'test', [sys.argv[1]]))

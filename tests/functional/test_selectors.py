@@ -7,7 +7,7 @@ from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.exceptions import ImpossibleDeviceProfile
+from cyborg_lite.errors.profiles import ImpossibleDeviceProfile
 from cyborg_lite.model.capacity.explanations import FitResult
 from cyborg_lite.model.inventory import typed_attributes
 from tests.builders.provider_rows import change_deployable

@@ -33,7 +33,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope
 from cyborg_lite.model.bitstreams.bitstreams import Image
 from cyborg_lite.model.inventory.host_report import Deployable

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cyborg_lite.drivers.host.tools import ToolResult
-from cyborg_lite.exceptions import ToolMissing, ToolTimedOut
+from cyborg_lite.errors.drivers import ToolMissing, ToolTimedOut
 from tests.hosts.kernel_regions import EINVAL, NO_MATCH, LoadOutcome
 
 

@@ -17,7 +17,7 @@ from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd.runner import daemon
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 
 
 class ScriptedDaemon:

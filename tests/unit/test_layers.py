@@ -34,15 +34,15 @@ VAGUE_NAMES: Final = frozenset({'utils', 'util', 'common', 'misc', 'helpers', 'h
 RANDOM_CALLS: Final = frozenset({'uuid1', 'uuid4', 'token_hex', 'random', 'now'})
 
 # Every package may import these two.
-_BASE: Final = {'exceptions', 'model'}
+_BASE: Final = {'errors', 'model'}
 
 # The packages that a package of cyborg_lite may import.
 MAY_IMPORT: Final[dict[str, set[str]]] = {
-    'exceptions': set(),
+    'errors': set(),
     'version': set(),
     'runtime': set(),
-    'model': {'exceptions'},
-    'conf': {'version', 'exceptions'},
+    'model': {'errors'},
+    'conf': {'version', 'errors'},
     'policies': set(),
     'drivers': _BASE,
     'rpc': _BASE,

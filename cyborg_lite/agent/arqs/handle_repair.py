@@ -16,7 +16,8 @@ from oslo_log import log
 from cyborg_lite.agent.arqs.preparation import Preparation
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.journal import Journal, NewEvent
-from cyborg_lite.exceptions import CyborgError, ServiceUnavailable
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import HostEventKind
 

@@ -27,7 +27,8 @@ from cyborg_lite.drivers.base import (
     Driver,
     PreparesHandles,
 )
-from cyborg_lite.exceptions import DeviceGone, DriverError, ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.drivers import DeviceGone, DriverError
 from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
 from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.model.hosts.events import HostEventKind

@@ -17,7 +17,7 @@ from cyborg_lite.agent.arqs.preparation import Preparation
 from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.journal import Journal, NewEvent
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import HostEventKind, RecoveryResult
 from cyborg_lite.model.limits import REASON_MAX_LENGTH

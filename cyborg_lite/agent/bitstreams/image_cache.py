@@ -18,7 +18,9 @@ from typing import Final
 from oslo_log import log
 
 from cyborg_lite.clients.glance import Glance
-from cyborg_lite.exceptions import BitstreamRefused, DriverError, RemoteError
+from cyborg_lite.errors.bitstreams import BitstreamRefused
+from cyborg_lite.errors.daemons import RemoteError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream
 
 LOG = log.getLogger(__name__)

@@ -11,12 +11,8 @@ from cyborg_lite.agent.bitstreams.loaded_bitstreams import LoadedBitstreams
 from cyborg_lite.agent.devices.device_locks import DeviceLocks
 from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.drivers.base import LoadsBitstreams
-from cyborg_lite.exceptions import (
-    BitstreamRefused,
-    DeviceGone,
-    DriverError,
-    LoadingFailed,
-)
+from cyborg_lite.errors.bitstreams import BitstreamRefused, LoadingFailed
+from cyborg_lite.errors.drivers import DeviceGone, DriverError
 from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult
 from cyborg_lite.rpc.dispatcher import serves_host

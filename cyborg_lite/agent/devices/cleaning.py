@@ -23,14 +23,10 @@ from cyborg_lite.agent.devices.device_locks import DeviceLocks
 from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.drivers.base import CleansHandles
-from cyborg_lite.exceptions import (
-    CyborgError,
-    DeviceBusy,
-    DeviceGone,
-    DriverError,
-    ServiceUnavailable,
-)
-from cyborg_lite.model.device_errors import CleanAborted
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.devices import CleanAborted
+from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError
 from cyborg_lite.model.devices.cleaning import (
     MAX_STEP_NAME,
     MAX_STEPS,

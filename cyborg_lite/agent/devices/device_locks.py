@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 
 LONGEST_WAIT: Final = 20.0
 """Seconds. A call is repeated after ``[conductor] agent_timeout``, which is longer."""

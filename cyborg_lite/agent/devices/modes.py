@@ -19,14 +19,10 @@ from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.state_file import StateFile
 from cyborg_lite.drivers.base import Driver, KeepsModes, PreparesDevices, SetsModes
-from cyborg_lite.exceptions import (
-    CyborgError,
-    DeviceBusy,
-    DeviceGone,
-    DriverError,
-    ServiceUnavailable,
-)
-from cyborg_lite.model.device_errors import ModeUnknown
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.devices import ModeUnknown
+from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError
 from cyborg_lite.model.devices.modes import DeviceModes, ModeOrder, list_inventory
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health
 from cyborg_lite.model.limits import REASON_MAX_LENGTH

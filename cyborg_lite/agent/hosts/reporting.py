@@ -19,12 +19,9 @@ from cyborg_lite.agent.hosts.heartbeats import HeartbeatSender
 from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.inventory.telemetry import TelemetryCollector
 from cyborg_lite.agent.state.journal import Journal
-from cyborg_lite.exceptions import (
-    AgentIdentityRefused,
-    ConfigurationError,
-    CyborgError,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import ConfigurationError, ServiceUnavailable
+from cyborg_lite.errors.hosts import AgentIdentityRefused
 from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.inventory.report_changes import diff_reports
 from cyborg_lite.rpc.context import daemon_context

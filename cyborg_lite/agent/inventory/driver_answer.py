@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cyborg_lite.exceptions import CyborgError, InvalidInput
+from cyborg_lite.errors.base import CyborgError, InvalidInput
 from cyborg_lite.model.inventory import report_rules
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, HostReport
 from cyborg_lite.model.text import format_value

@@ -9,7 +9,7 @@ from typing import Final
 from oslo_log import log
 
 from cyborg_lite.drivers.base import Driver, ReadsUsage
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.message_rules import check_usage
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health

@@ -11,7 +11,7 @@ from oslo_log import log
 
 from cyborg_lite.agent.ownership.nova_files import NovaFiles
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction, pci_address
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.ownership.nova_config import NovaDeviceClaim, NovaPciFunction

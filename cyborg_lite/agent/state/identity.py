@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 from oslo_log import log
 
 from cyborg_lite.agent.state.state_file import StateFile
-from cyborg_lite.exceptions import ForeignState, StateLocked
+from cyborg_lite.errors.hosts import ForeignState, StateLocked
 
 LOG = log.getLogger(__name__)
 

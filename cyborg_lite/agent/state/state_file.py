@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from oslo_log import log
 
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 
 LOG = log.getLogger(__name__)
 

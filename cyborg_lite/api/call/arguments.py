@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 from urllib.parse import parse_qsl
 
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model import uuids
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import format_value, is_storable

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_1
-from cyborg_lite.exceptions import Forbidden, InvalidPatch
+from cyborg_lite.errors.arqs import InvalidPatch
+from cyborg_lite.errors.base import Forbidden
 from cyborg_lite.model import uuids
 from cyborg_lite.model.arqs.arqs import Binding
 from cyborg_lite.model.text import format_value, is_storable

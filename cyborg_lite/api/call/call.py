@@ -22,8 +22,8 @@ from cyborg_lite.api.microversion import (
 )
 from cyborg_lite.api.middleware import MICROVERSION
 from cyborg_lite.api.nova_processes import is_nova_api
-from cyborg_lite.exceptions import (
-    InvalidInput,
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.requests import (
     NotAcceptable,
     ServiceTokenRequired,
     UnsupportedMediaType,

@@ -13,7 +13,7 @@ from wsme import types
 from cyborg_lite.api.call.arguments import split_list
 from cyborg_lite.api.microversion import Microversion
 from cyborg_lite.api.views.shapes import read_since
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.text import format_value
 
 ARGUMENT: Final = 'fields'

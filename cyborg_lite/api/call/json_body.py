@@ -4,7 +4,7 @@
 import json
 from typing import Any, NoReturn
 
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 
 
 def parse(raw: bytes, depth: int) -> Any:

@@ -8,7 +8,7 @@ quotes, or ``*`` for any generation.
 import re
 from typing import Final
 
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.text import format_value
 
 HEADER: Final = 'If-Match'

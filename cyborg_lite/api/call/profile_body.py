@@ -15,7 +15,8 @@ import os_traits
 
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_4, V2_13, V2_18, V2_19, V2_20
-from cyborg_lite.exceptions import InvalidDeviceProfile, InvalidInput
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
 from cyborg_lite.model.profiles import grammar, group_keys
 from cyborg_lite.model.profiles.alternatives import KEY

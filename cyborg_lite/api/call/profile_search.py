@@ -3,7 +3,7 @@
 
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_20
-from cyborg_lite.exceptions import DeviceProfileNotFound
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model import uuids
 from cyborg_lite.model.profiles.alternatives import apply_choice
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile

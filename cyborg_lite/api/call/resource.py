@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Final
 from cyborg_lite.api.bind_hold import BindHold
 from cyborg_lite.api.microversion import MINIMUM, Microversion
 from cyborg_lite.api.policy import Policy
-from cyborg_lite.exceptions import MethodNotAllowed, NotFound
+from cyborg_lite.errors.base import NotFound
+from cyborg_lite.errors.requests import MethodNotAllowed
 from cyborg_lite.model.profiles.device_profiles import Limits
 from cyborg_lite.model.text import format_value
 from cyborg_lite.rpc.interface import Conductor

@@ -8,7 +8,7 @@ from typing import Any, Final
 from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError
 
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.text import format_value
 
 Document = Mapping[str, Any]  # JSON

@@ -11,16 +11,16 @@ from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.schemas import arqs as schemas
 from cyborg_lite.api.views.arqs import ArqList, ArqView, EventList
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.arqs import (
     ArqNotFound,
     ArqsNotResolved,
-    DeviceProfileNotFound,
     InstanceBindFailed,
     InstanceDeviceLost,
-    InvalidInput,
     InvalidPatch,
     PowerOnHeld,
 )
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model import uuids
 from cyborg_lite.model.arqs.arqs import RESOLVED_STATES, UNREADY_STATES, Arq, State
 from cyborg_lite.model.profiles.device_profiles import AttachTarget

@@ -11,7 +11,8 @@ from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_6
 from cyborg_lite.api.schemas import cleanings as schemas
 from cyborg_lite.api.views.cleanings import CleaningList
-from cyborg_lite.exceptions import DeviceNotFound, InvalidInput
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.devices import DeviceNotFound
 from cyborg_lite.model import uuids
 from cyborg_lite.model.devices.cleaning import UnitSelection
 from cyborg_lite.model.text import format_value, is_storable

@@ -21,12 +21,8 @@ from cyborg_lite.api.views.deployables import (
     DeployableView,
 )
 from cyborg_lite.api.views.jobs import JobView
-from cyborg_lite.exceptions import (
-    AttributeNotFound,
-    DeployableNotFound,
-    InvalidInput,
-    NotFound,
-)
+from cyborg_lite.errors.base import InvalidInput, NotFound
+from cyborg_lite.errors.devices import AttributeNotFound, DeployableNotFound
 from cyborg_lite.model import uuids
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import format_value, is_storable

@@ -21,7 +21,8 @@ from cyborg_lite.api.views.device_profiles import (
     ProfileView,
     WrappedProfile,
 )
-from cyborg_lite.exceptions import DeviceProfileNotFound, InvalidInput
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model import uuids
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Limits
 from cyborg_lite.model.profiles.grammar import is_valid_name

@@ -26,7 +26,7 @@ from cyborg_lite.api.views.devices import (
     DeviceModesView,
     DeviceView,
 )
-from cyborg_lite.exceptions import DeviceNotFound, InvalidDevicePatch
+from cyborg_lite.errors.devices import DeviceNotFound, InvalidDevicePatch
 from cyborg_lite.model import uuids
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.modes import MODE_NAME

@@ -9,7 +9,7 @@ from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_4, V2_5, V2_9, V2_32
 from cyborg_lite.api.views.hosts import HostTopologyView, ServiceList, ServiceView
-from cyborg_lite.exceptions import HostNotFound, ServiceNotFound
+from cyborg_lite.errors.hosts import HostNotFound, ServiceNotFound
 from cyborg_lite.model import uuids
 from cyborg_lite.model.text import format_value, is_storable
 

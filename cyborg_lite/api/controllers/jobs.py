@@ -12,7 +12,8 @@ from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_4, V2_10, Microversion
 from cyborg_lite.api.schemas import jobs as schemas
 from cyborg_lite.api.views.jobs import JobView, QueuedJobList, QueuedJobView
-from cyborg_lite.exceptions import InvalidInput, JobNotFound
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.jobs import JobNotFound
 from cyborg_lite.model.jobs import JobRequest, JobRequestKind
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import is_storable

@@ -7,7 +7,7 @@ from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, VERSIONS, Microversion
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.text import format_value
 
 

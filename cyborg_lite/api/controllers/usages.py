@@ -10,7 +10,7 @@ from cyborg_lite.api.call.expose import accepts, expose, requires
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_12, Microversion
 from cyborg_lite.api.views.usages import UsageList
-from cyborg_lite.exceptions import Forbidden, InvalidInput
+from cyborg_lite.errors.base import Forbidden, InvalidInput
 from cyborg_lite.model.arqs.usages import MAX_DAYS, UsageQuery
 from cyborg_lite.model.text import format_value, is_storable
 

@@ -32,7 +32,7 @@ from cyborg_lite.cmd.support.device_ownership import build_ownership
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.host.kernel import PrivilegedKernel
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.security.keys import Role
 from cyborg_lite.rpc.upgrade_levels import Pins

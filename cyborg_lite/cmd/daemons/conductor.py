@@ -29,7 +29,7 @@ from cyborg_lite.conductor.service import (
 from cyborg_lite.conf import nova
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.services import CONDUCTOR, ServiceState
 from cyborg_lite.rpc import notifications, transport

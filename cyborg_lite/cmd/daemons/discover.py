@@ -19,7 +19,7 @@ from cyborg_lite.cmd.support.one_line_errors import one_line_errors
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.pci.names import load_names
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 
 SUBCOMMAND: Final = 'discover'

@@ -20,7 +20,7 @@ from cyborg_lite.cmd.daemons import agent, api, conductor
 from cyborg_lite.cmd.runner import daemon
 from cyborg_lite.cmd.runner.daemon_group import DaemonGroup
 from cyborg_lite.db.core import migration
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.rpc import transport
 
 __all__ = ['build', 'main', 'runtime']

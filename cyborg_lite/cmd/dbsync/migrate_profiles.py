@@ -14,7 +14,7 @@ from cyborg_lite.cmd.support.parsers import add_command
 from cyborg_lite.cmd.support.text_table import format_table
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import formats
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.profiles.renames import GroupMigration, migrate_group
 from cyborg_lite.model.text import format_count
 

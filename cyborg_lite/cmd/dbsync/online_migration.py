@@ -11,7 +11,7 @@ from cyborg_lite.cmd.support.text_table import format_table
 from cyborg_lite.db.core import migration, online_migrations
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
-from cyborg_lite.exceptions import Conflict
+from cyborg_lite.errors.base import Conflict
 from cyborg_lite.model.hosts.services import Service, ServiceState
 from cyborg_lite.version import VERSION
 

@@ -17,7 +17,7 @@ from cyborg_lite.conductor.arqs.audit import Audit, AuditRules
 from cyborg_lite.conductor.ownership.sharing import SharingCheck
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.ownership import device_owners
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.arqs.audit import AuditFinding
 from cyborg_lite.model.ownership.sharing import SharingFinding
 

@@ -17,7 +17,7 @@ from cyborg_lite.cmd.support.parsers import add_command
 from cyborg_lite.cmd.support.text_table import format_table
 from cyborg_lite.conductor.cyborg_import import CyborgImport
 from cyborg_lite.db import cyborg_source
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.cyborg_import.plan import (
     ImportNote,
     ImportPlan,

@@ -21,7 +21,7 @@ from cyborg_lite.conductor.providers.sync import PlacementSync
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import devices
 from cyborg_lite.db.hosts import hosts
-from cyborg_lite.exceptions import HostNotFound
+from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.hosts.hosts import HostArq, HostSummary
 from cyborg_lite.model.hosts.services import ServiceState

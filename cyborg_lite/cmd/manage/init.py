@@ -22,7 +22,8 @@ from cyborg_lite.cmd.support.text_table import format_table
 from cyborg_lite.db.core import clock
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import ConfigurationError, CyborgError, InvalidInput
+from cyborg_lite.errors.base import CyborgError, InvalidInput
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.traits import OWNER_CYBORG
 from cyborg_lite.rpc import transport
 

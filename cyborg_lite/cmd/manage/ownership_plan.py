@@ -16,7 +16,7 @@ from cyborg_lite.cmd.support.parsers import add_command
 from cyborg_lite.cmd.support.text_table import format_table
 from cyborg_lite.conf import agent
 from cyborg_lite.db.ownership import device_owners
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.ownership.configuration import ConfigLine, build_config
 from cyborg_lite.model.ownership.nova_comparison import check_nova_config
 from cyborg_lite.model.ownership.nova_config import NovaConfig

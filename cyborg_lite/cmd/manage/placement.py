@@ -22,7 +22,7 @@ from cyborg_lite.conductor.providers.sync import PlacementSync, SyncMode, SyncRe
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.db.providers import providers
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.text import format_count
 from cyborg_lite.model.traits import OWNER_CYBORG
 

@@ -27,7 +27,7 @@ from cyborg_lite.cmd.runner import garbage_collection, thread_report
 from cyborg_lite.cmd.runner.unknown_options import warn_of_unknown_options
 from cyborg_lite.cmd.runner.watchdog import Watchdog
 from cyborg_lite.cmd.support import address
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.rpc import transport
 from cyborg_lite.version import VERSION
 

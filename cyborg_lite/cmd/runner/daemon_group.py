@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from cyborg_lite.cmd.runner import daemon
 from cyborg_lite.cmd.runner.watchdog import Watched
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 
 
 @runtime_checkable

@@ -17,7 +17,7 @@ from cyborg_lite.db.arqs import attach_handles
 from cyborg_lite.db.core import migration, online_migrations
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.hosts.services import Service
 from cyborg_lite.model.jobs import JobCount, JobState, JobType
 from cyborg_lite.model.text import format_count

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.devices.reconfiguration import HardwareSets, parse_hardware_sets
 
 

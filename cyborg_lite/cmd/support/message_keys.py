@@ -9,7 +9,7 @@ from typing import Final
 
 from oslo_config import cfg
 
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.security.keys import Keys, OwnKey, Peer, Role, SecretKeys
 from cyborg_lite.rpc.security.signing import Signer

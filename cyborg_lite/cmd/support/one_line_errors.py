@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from oslo_config import cfg
 
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 
 _INTERRUPTED: Final = 130  # as a shell reports SIGINT
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 from oslo_log import log
 
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.ownership.plan import OwnershipPlan, parse_plan
 
 LOG = log.getLogger(__name__)

@@ -21,15 +21,11 @@ from cyborg_lite.db.arqs import arqs, binding, project_limits, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import (
-    ArqNotFound,
-    HostAway,
-    InvalidPatch,
-    ServiceTokenRequired,
-)
+from cyborg_lite.errors.arqs import ArqNotFound, InvalidPatch, ProjectLimitExceeded
+from cyborg_lite.errors.hosts import HostAway
+from cyborg_lite.errors.requests import ServiceTokenRequired
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope, State, Step
 from cyborg_lite.model.jobs import NovaEventPayload
-from cyborg_lite.model.project_errors import ProjectLimitExceeded
 from cyborg_lite.model.queries import Query, replace_records
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import serves

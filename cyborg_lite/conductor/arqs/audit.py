@@ -20,7 +20,7 @@ from cyborg_lite.db.arqs import audit
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import former_servers
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.arqs.audit import (
     AuditFinding,

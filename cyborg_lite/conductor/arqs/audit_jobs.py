@@ -16,7 +16,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.ownership import device_owners
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.arqs.audit import AuditReport
 from cyborg_lite.model.hosts.services import CONDUCTOR, ServiceState
 from cyborg_lite.model.jobs import AuditPayload, Job, JobType, NewJob

@@ -24,16 +24,16 @@ from cyborg_lite.conductor.hosts.liveness import check_hosts_up
 from cyborg_lite.conductor.profiles.alternatives import correct_alternatives
 from cyborg_lite.db.arqs import binding, claiming
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.arqs import (
     BindCancelled,
-    DeployableInUse,
-    DriverError,
     HandleNotAttachable,
     HandlesContended,
     NoFreeHandle,
-    PlacementConflict,
-    ServiceUnavailable,
 )
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.devices import DeployableInUse
+from cyborg_lite.errors.drivers import DriverError
+from cyborg_lite.errors.providers import PlacementConflict
 from cyborg_lite.model.arqs.arqs import Binding
 from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.model.jobs import (

@@ -13,7 +13,7 @@ from cyborg_lite.clients.nova import Nova
 from cyborg_lite.db.arqs import attach_handles
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import InstanceNotSpawned
+from cyborg_lite.errors.arqs import InstanceNotSpawned
 from cyborg_lite.model.jobs import ConnectPayload, Job
 from cyborg_lite.rpc.context import request_context
 from cyborg_lite.rpc.interface import Agents

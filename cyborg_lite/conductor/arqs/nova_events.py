@@ -10,7 +10,7 @@ from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.arqs import binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.jobs import Job, NovaEventPayload
 
 LOG = log.getLogger(__name__)

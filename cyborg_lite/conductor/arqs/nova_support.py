@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.exceptions import HandleNotAttachable
+from cyborg_lite.errors.arqs import HandleNotAttachable
 from cyborg_lite.model.capacity.explanations import ProviderCapacity, ReasonCode
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import HandleType

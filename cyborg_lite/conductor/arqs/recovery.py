@@ -8,7 +8,7 @@ from oslo_log import log
 from cyborg_lite.db.arqs import recovery
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import hosts
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import HostEvent, RecoveryResult
 from cyborg_lite.model.hosts.message_rules import check_events, check_recovery_result

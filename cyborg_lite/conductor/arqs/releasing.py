@@ -11,7 +11,7 @@ from cyborg_lite.conductor.hosts.liveness import check_hosts_up
 from cyborg_lite.db.arqs import attach_handles, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.jobs import Job, ReleasePayload
 from cyborg_lite.rpc.context import request_context
 from cyborg_lite.rpc.interface import Agents

@@ -16,7 +16,7 @@ from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db.arqs import occupied_handles
 from cyborg_lite.db.arqs.occupied_handles import HandleRow
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.hosts.events import HostHandle
 from cyborg_lite.model.hosts.message_rules import check_prepared_handles
 from cyborg_lite.model.inventory.host_report import Deployable

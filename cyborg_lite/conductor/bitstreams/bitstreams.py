@@ -4,12 +4,8 @@
 from collections.abc import Mapping, Sequence
 
 from cyborg_lite.clients.glance import Glance
-from cyborg_lite.exceptions import (
-    BitstreamNotFound,
-    BitstreamRefused,
-    InvalidInput,
-    NotFound,
-)
+from cyborg_lite.errors.base import InvalidInput, NotFound
+from cyborg_lite.errors.bitstreams import BitstreamNotFound, BitstreamRefused
 from cyborg_lite.model.bitstreams import choice, listing
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream, Image
 from cyborg_lite.model.bitstreams.choice import (

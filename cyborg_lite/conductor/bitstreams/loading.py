@@ -17,15 +17,11 @@ from cyborg_lite.db.bitstreams.loaded_regions import PreviousLoad
 from cyborg_lite.db.bitstreams.programming import StoredRegion
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.exceptions import (
-    BitstreamRefused,
-    CyborgError,
-    DeployableInUse,
-    DeviceBusy,
-    DriverError,
-    LoadingFailed,
-    RemoteError,
-)
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.bitstreams import BitstreamRefused, LoadingFailed
+from cyborg_lite.errors.daemons import RemoteError
+from cyborg_lite.errors.devices import DeployableInUse
+from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 from cyborg_lite.model.bitstreams import choice
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream, LoadOrder
 from cyborg_lite.model.bitstreams.choice import (

@@ -14,13 +14,11 @@ from cyborg_lite.conductor.jobs.runner import JobRunner
 from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import deployables
-from cyborg_lite.exceptions import (
-    CyborgError,
-    DeployableNotFound,
-    HostAway,
-    ProgrammingTimedOut,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.bitstreams import ProgrammingTimedOut
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.devices import DeployableNotFound
+from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.bitstreams.listing import ListedBitstream
 from cyborg_lite.model.bitstreams.program_jobs import ProgramJob, ProgramStep
 from cyborg_lite.model.devices.devices import DeployableRecord

@@ -20,7 +20,7 @@ from cyborg_lite.conductor.capacity.server_capacity import CapacityService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.exceptions import DeviceProfileNotFound, ImpossibleDeviceProfile
+from cyborg_lite.errors.profiles import DeviceProfileNotFound, ImpossibleDeviceProfile
 from cyborg_lite.model.capacity import fitting
 from cyborg_lite.model.capacity.explanations import (
     Explanation,

@@ -17,8 +17,8 @@ from cyborg_lite.db.arqs import occupied_handles
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import cleanings
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model.device_errors import UnitAllocated
+from cyborg_lite.errors.arqs import UnitAllocated
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.cleaning import (
     CleanProgress,
     CleanProgressState,

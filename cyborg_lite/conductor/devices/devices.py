@@ -8,7 +8,7 @@ from oslo_log import log
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import devices, events
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEvent
 from cyborg_lite.model.queries import Query

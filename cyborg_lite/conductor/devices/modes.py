@@ -14,16 +14,12 @@ from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import modes
 from cyborg_lite.db.devices.modes import ModeDevice
-from cyborg_lite.exceptions import (
-    CyborgError,
-    DeviceNotFound,
-    HostAway,
-    HostSyncBusy,
-    JobLost,
-    PlacementConflict,
-    ServiceUnavailable,
-)
-from cyborg_lite.model.device_errors import ModeRefused, ModeUnknown
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.devices import DeviceNotFound, ModeRefused, ModeUnknown
+from cyborg_lite.errors.hosts import HostAway
+from cyborg_lite.errors.jobs import JobLost
+from cyborg_lite.errors.providers import HostSyncBusy, PlacementConflict
 from cyborg_lite.model.devices.modes import (
     DeviceModes,
     DevicePlan,

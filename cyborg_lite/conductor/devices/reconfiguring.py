@@ -22,12 +22,10 @@ from cyborg_lite.db.devices.reconfigurations import (
     ReconfigurationWork,
 )
 from cyborg_lite.db.hosts import services
-from cyborg_lite.exceptions import (
-    CyborgError,
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.devices import (
     DeviceNotFound,
-    ServiceUnavailable,
-)
-from cyborg_lite.model.device_errors import (
     PlaybookFailed,
     ReconfigurationDelayed,
     ReconfigurationRefused,

@@ -14,7 +14,7 @@ from oslo_log import log
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices.telemetry import store_telemetry
 from cyborg_lite.db.hosts import services
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.services import Heartbeat
 

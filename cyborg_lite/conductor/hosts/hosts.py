@@ -8,7 +8,7 @@ from cyborg_lite.conductor.providers.sync import SyncMode, SyncResult
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import hosts, services
 from cyborg_lite.db.providers import providers
-from cyborg_lite.exceptions import ServiceAlive, ServiceNotFound
+from cyborg_lite.errors.hosts import ServiceAlive, ServiceNotFound
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.hosts import RemovedHost
 from cyborg_lite.model.hosts.services import AGENT, Service, ServiceState

@@ -13,7 +13,8 @@ from oslo_log import log
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
-from cyborg_lite.exceptions import CyborgError, HostAway
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.services import AGENT, Service, ServiceState
 

@@ -12,11 +12,8 @@ from cyborg_lite.db.arqs import recovery
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.exceptions import (
-    AgentIdentityRefused,
-    InvalidInput,
-    ReportOutdated,
-)
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.hosts import AgentIdentityRefused, ReportOutdated
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.message_rules import check_heartbeat

@@ -16,7 +16,8 @@ from cyborg_lite.conductor.metrics.conductor_metrics import (
 )
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import CyborgError, InvalidJobPayload, JobLost
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.jobs import InvalidJobPayload, JobLost
 from cyborg_lite.model.jobs import Job, JobType, read_caller
 from cyborg_lite.rpc import context
 

@@ -19,7 +19,8 @@ from prometheus_client.core import GaugeMetricFamily
 from cyborg_lite.conductor.metrics.database_metrics import DatabaseCollector
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import outbox
-from cyborg_lite.exceptions import CyborgError, ServiceUnavailable
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.jobs import Owner
 from cyborg_lite.rpc.notifications import NotificationBus
 

@@ -17,7 +17,7 @@ from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import events as device_events
 from cyborg_lite.db.providers import providers
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 
 LOG = log.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from cyborg_lite.conductor.jobs.attempts import Handler, JobAttempts
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.jobs import HostShares, Job, Owner
 from cyborg_lite.model.text import format_count
 

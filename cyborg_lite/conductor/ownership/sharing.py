@@ -12,7 +12,7 @@ from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db.capacity import provider_capacity
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.exceptions import PlacementConflict
+from cyborg_lite.errors.providers import PlacementConflict
 from cyborg_lite.model.ownership import nova_providers, sharing
 from cyborg_lite.model.ownership.sharing import OwnProvider, SharingFinding
 

@@ -16,12 +16,9 @@ from cyborg_lite.conductor.profiles.device_profiles import viewing_project
 from cyborg_lite.db.arqs import alternatives
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import choices, profiles
-from cyborg_lite.exceptions import (
-    DeviceProfileNotFound,
-    PlacementConflict,
-    RemoteError,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
+from cyborg_lite.errors.providers import PlacementConflict
 from cyborg_lite.model.jobs import BindPayload
 from cyborg_lite.model.profiles.alternatives import Choice, apply_choice, list_choices
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Group

@@ -10,7 +10,7 @@ from oslo_log import log
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.providers import providers
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 
 LOG = log.getLogger(__name__)
 

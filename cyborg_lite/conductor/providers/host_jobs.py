@@ -21,7 +21,9 @@ from cyborg_lite.conductor.providers.sync import (
 )
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import CyborgError, HostSyncBusy, JobLost
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.jobs import JobLost
+from cyborg_lite.errors.providers import HostSyncBusy
 from cyborg_lite.model.jobs import Job, JobType, Owner, PlacementSyncPayload
 
 LOG = log.getLogger(__name__)

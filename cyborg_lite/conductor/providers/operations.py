@@ -7,11 +7,11 @@ from typing import Final, TypeAlias
 
 from cyborg_lite.clients.placement import Placement, ProviderInventories
 from cyborg_lite.conductor.providers.cache import ProviderCache
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.daemons import RemoteError
+from cyborg_lite.errors.providers import (
     PlacementConflict,
     ProviderExists,
     ProviderInUse,
-    RemoteError,
 )
 from cyborg_lite.model.providers.changes import (
     MoveProvider,

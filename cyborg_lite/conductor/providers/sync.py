@@ -16,7 +16,7 @@ from cyborg_lite.conductor.providers.operations import ProviderOperations
 from cyborg_lite.conductor.providers.records import ProviderRecords
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import ComputeNodeAbsent, PlacementConflict
+from cyborg_lite.errors.providers import ComputeNodeAbsent, PlacementConflict
 from cyborg_lite.model.jobs import Job, PlacementSyncPayload
 from cyborg_lite.model.ownership import nova_providers
 from cyborg_lite.model.providers.changes import (

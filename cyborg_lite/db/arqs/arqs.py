@@ -53,8 +53,8 @@ from cyborg_lite.db.devices.devices import describe_loss, is_lost
 from cyborg_lite.db.jobs import outbox
 from cyborg_lite.db.profiles import former_servers
 from cyborg_lite.db.profiles.rows import has_name, is_visible_to
-from cyborg_lite.exceptions import (
-    ArqNotFound,
+from cyborg_lite.errors.arqs import ArqNotFound
+from cyborg_lite.errors.profiles import (
     DeviceProfileDisabled,
     DeviceProfileNotFound,
     EmptyDeviceProfile,

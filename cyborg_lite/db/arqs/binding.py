@@ -29,10 +29,11 @@ from cyborg_lite.db.core.plain_rows import PlainRow
 from cyborg_lite.db.core.tables import Arq, AttachHandle
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import former_servers
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.arqs import (
     ArqNotFound,
     ArqStateConflict,
     BindCancelled,
+    HandlesNotConfirmed,
     InstanceHasArqs,
 )
 from cyborg_lite.model.arqs.arqs import (
@@ -44,7 +45,6 @@ from cyborg_lite.model.arqs.arqs import (
     next_state,
     states_that_allow,
 )
-from cyborg_lite.model.device_errors import HandlesNotConfirmed
 from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.model.jobs import (
     Job,

@@ -36,9 +36,13 @@ from cyborg_lite.db.core.tables import (
     Service,
 )
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import BindCancelled, HandlesContended, NoFreeHandle
+from cyborg_lite.errors.arqs import (
+    BindCancelled,
+    HandlesContended,
+    NoFreeHandle,
+    UnitsBeingCleaned,
+)
 from cyborg_lite.model.arqs.arqs import State
-from cyborg_lite.model.device_errors import UnitsBeingCleaned
 from cyborg_lite.model.devices.cleaning import OPERATOR_STATES, CleanState
 from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, HandleType, Health

@@ -24,7 +24,8 @@ from cyborg_lite.db.core.tables import Arq, AttachHandle
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import outbox, queue
 from cyborg_lite.db.profiles import former_servers
-from cyborg_lite.exceptions import ArqNotFound, ServiceTokenRequired
+from cyborg_lite.errors.arqs import ArqNotFound
+from cyborg_lite.errors.requests import ServiceTokenRequired
 from cyborg_lite.model.arqs.arqs import (
     Actor,
     Event,

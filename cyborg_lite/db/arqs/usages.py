@@ -28,8 +28,8 @@ from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_ms, read_now_ms
 from cyborg_lite.db.core.tables import Arq, UsagePeriod
 from cyborg_lite.db.jobs import outbox
+from cyborg_lite.errors.arqs import UsageTooLarge
 from cyborg_lite.model.arqs.usages import MAX_ROWS, UnitUsage, UsageQuery, UsageReport
-from cyborg_lite.model.project_errors import UsageTooLarge
 
 _USED: Final = and_(Arq.bound_at.is_not(None), Arq.resource_class != '')
 _COLUMNS: Final = (

@@ -43,7 +43,8 @@ from cyborg_lite.db.devices import events, hold
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory.changes import load_inventory, write_changes
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import DeployableInUse, DeployableNotFound, JobNotFound
+from cyborg_lite.errors.devices import DeployableInUse, DeployableNotFound
+from cyborg_lite.errors.jobs import JobNotFound
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream
 from cyborg_lite.model.bitstreams.program_jobs import (

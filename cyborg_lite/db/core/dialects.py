@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlalchemy import URL, Connection, Engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 
 # Seconds. A server that does not answer must not delay a caller for a minute, nor block
 # a worker for ever.

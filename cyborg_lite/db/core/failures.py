@@ -8,11 +8,10 @@ from oslo_db import exception as db
 from oslo_log import log
 from sqlalchemy import exc
 
-from cyborg_lite.exceptions import (
-    CyborgError,
+from cyborg_lite.errors.base import CyborgError, InvalidInput
+from cyborg_lite.errors.daemons import (
     DatabaseError,
     DatabaseRefused,
-    InvalidInput,
     ServiceUnavailable,
 )
 

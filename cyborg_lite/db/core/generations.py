@@ -11,7 +11,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change
-from cyborg_lite.model.generation_errors import GenerationConflict
+from cyborg_lite.errors.requests import GenerationConflict
 
 
 # Any: a class of `tables` that has the columns `uuid` and `generation`.

@@ -17,7 +17,7 @@ from oslo_db.sqlalchemy import engines
 from sqlalchemy import Connection, event, text
 
 from cyborg_lite.db.core import dialects, failures
-from cyborg_lite.exceptions import Conflict, InvalidInput
+from cyborg_lite.errors.base import Conflict, InvalidInput
 
 _LOCK: Final = 6666  # any number, as no other program uses this database
 _LOCK_TIMEOUT: Final = 300  # seconds to wait for another dbsync

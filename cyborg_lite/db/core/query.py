@@ -30,7 +30,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from cyborg_lite.db.core import plain_rows
 from cyborg_lite.db.core.column_types import UtcDateTime
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model import cursors
 from cyborg_lite.model.cursors import Cursor
 from cyborg_lite.model.queries import Page, Query

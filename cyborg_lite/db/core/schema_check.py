@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import inspect, text
 from sqlalchemy.orm import Session
 
-from cyborg_lite.exceptions import SchemaOutdated
+from cyborg_lite.errors.daemons import SchemaOutdated
 
 REQUIRED_REVISION: Final = '0001'
 """The newest revision that adds something. The conductor runs without later ones."""

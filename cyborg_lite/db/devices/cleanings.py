@@ -38,8 +38,8 @@ from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.devices import events, hold
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import DeviceBusy, DeviceNotFound
-from cyborg_lite.model.device_errors import CleaningRefused
+from cyborg_lite.errors.devices import CleaningRefused, DeviceNotFound
+from cyborg_lite.errors.drivers import DeviceBusy
 from cyborg_lite.model.devices.cleaning import (
     OPERATOR_STATES,
     CleaningRecord,

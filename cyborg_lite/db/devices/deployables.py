@@ -29,7 +29,7 @@ from cyborg_lite.db.core.query import (
 from cyborg_lite.db.core.tables import Attribute as AttributeRow
 from cyborg_lite.db.core.tables import Deployable as Row
 from cyborg_lite.db.core.tables import now
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.devices import (
     AttributeExists,
     AttributeNotFound,
     DeployableNotFound,

@@ -42,7 +42,8 @@ from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, now
 from cyborg_lite.db.core.tables import Device as Row
 from cyborg_lite.db.devices import events, hold
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import Conflict, DeviceNotFound
+from cyborg_lite.errors.base import Conflict
+from cyborg_lite.errors.devices import DeviceNotFound
 from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES, State
 from cyborg_lite.model.construction import find_constructor
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus

@@ -20,7 +20,7 @@ from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.tables import Deployable, Device
 from cyborg_lite.db.core.tables import DeviceEvent as Row
 from cyborg_lite.db.jobs import outbox
-from cyborg_lite.exceptions import DeviceNotFound
+from cyborg_lite.errors.devices import DeviceNotFound
 from cyborg_lite.model.devices.events import (
     MAX_EVENTS,
     DeviceEvent,

@@ -22,8 +22,7 @@ from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.devices import events, hold
 from cyborg_lite.db.devices.hold import HELD
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.exceptions import DeviceNotFound
-from cyborg_lite.model.device_errors import ModeRefused
+from cyborg_lite.errors.devices import DeviceNotFound, ModeRefused
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.devices.modes import ModeChange
 from cyborg_lite.model.inventory.host_report import Device as ReportedDevice

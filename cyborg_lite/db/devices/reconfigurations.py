@@ -21,8 +21,7 @@ from cyborg_lite.db.core.tables import Reconfiguration as RecordRow
 from cyborg_lite.db.devices import hold
 from cyborg_lite.db.devices.hold import HELD
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import DeviceNotFound
-from cyborg_lite.model.device_errors import ReconfigurationRefused
+from cyborg_lite.errors.devices import DeviceNotFound, ReconfigurationRefused
 from cyborg_lite.model.devices.reconfiguration import (
     DeviceFacts,
     Phase,

@@ -17,7 +17,7 @@ from cyborg_lite.db.core.tables import (
     LoadedRegion,
     Service,
 )
-from cyborg_lite.exceptions import HostNotFound
+from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.topology import (

@@ -28,12 +28,8 @@ from cyborg_lite.db.devices import hold
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import outbox, queue
 from cyborg_lite.db.ownership import device_owners
-from cyborg_lite.exceptions import (
-    HandlesContended,
-    HostInUse,
-    HostNotFound,
-    ServiceAlive,
-)
+from cyborg_lite.errors.arqs import HandlesContended
+from cyborg_lite.errors.hosts import HostInUse, HostNotFound, ServiceAlive
 from cyborg_lite.model.arqs.arqs import Actor, State
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails

@@ -35,7 +35,7 @@ from cyborg_lite.db.core.query import (
 from cyborg_lite.db.core.tables import Service as Row
 from cyborg_lite.db.devices.telemetry import store_telemetry
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import AgentIdentityRefused
+from cyborg_lite.errors.hosts import AgentIdentityRefused
 from cyborg_lite.model.hosts.services import (
     AGENT,
     AgentRecord,

@@ -18,7 +18,7 @@ from cyborg_lite.db.core.change import change, value_by_row
 from cyborg_lite.db.core.tables import AttachHandle, Attribute, Deployable, Device, now
 from cyborg_lite.db.devices import events
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import HandlesContended
+from cyborg_lite.errors.arqs import HandlesContended
 from cyborg_lite.model.devices.cleaning import CONDUCTOR_ACTOR, CleanState
 from cyborg_lite.model.devices.devices import NEW_DEVICE_REASON, DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails

@@ -12,7 +12,8 @@ from cyborg_lite.db.hosts import services
 from cyborg_lite.db.hosts.services import accept_agent
 from cyborg_lite.db.inventory.changes import load_inventory, write_changes
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import InvalidInput, ReportOutdated
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.hosts import ReportOutdated
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.inventory.diff import (
     InventoryChanges,

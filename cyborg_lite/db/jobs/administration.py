@@ -25,7 +25,8 @@ from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.jobs.queue import CANCELLED
-from cyborg_lite.exceptions import HostNotFound, JobNotFound, JobRefused
+from cyborg_lite.errors.hosts import HostNotFound
+from cyborg_lite.errors.jobs import JobNotFound, JobRefused
 from cyborg_lite.model.hosts.services import AGENT
 from cyborg_lite.model.jobs import JobRecord, JobState, JobType, NewJob, job_key
 from cyborg_lite.model.queries import Query

@@ -37,7 +37,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.core.change import Upsert, Values, change
 from cyborg_lite.db.core.clock import now_ms, read_now_ms
 from cyborg_lite.db.core.tables import Job as Row
-from cyborg_lite.exceptions import JobLost
+from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.jobs import (
     CALLER_FIELDS,
     CALLER_KEY,

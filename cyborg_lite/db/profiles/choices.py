@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.core.change import Upsert
 from cyborg_lite.db.core.clock import now_ms, read_now_ms
 from cyborg_lite.db.core.tables import DeviceProfile, ProfileChoice
-from cyborg_lite.exceptions import DeviceProfileNotFound
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.profiles.alternatives import Choice
 
 _FIND: Final = (

@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import Upsert, change
 from cyborg_lite.db.core.tables import FormerServer, now
-from cyborg_lite.exceptions import DeviceProfileDisabled
+from cyborg_lite.errors.profiles import DeviceProfileDisabled
 from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES
 
 _UPSERT: Final = Upsert(

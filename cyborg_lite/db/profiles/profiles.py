@@ -54,13 +54,13 @@ from cyborg_lite.db.profiles.rows import (
     store_alternatives,
 )
 from cyborg_lite.db.profiles.selectors import schedule_evaluation
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.profiles import (
     DeviceProfileExists,
+    DeviceProfileHasAlternatives,
     DeviceProfileInUse,
     DeviceProfileNotFound,
 )
 from cyborg_lite.model.notifications import CREATED, DELETED, UPDATED
-from cyborg_lite.model.profile_errors import DeviceProfileHasAlternatives
 from cyborg_lite.model.profiles.alternatives import list_all_groups
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import Query

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, aliased
 from cyborg_lite.db.core.query import as_strings
 from cyborg_lite.db.core.tables import DeviceProfile as Row
 from cyborg_lite.db.core.tables import DeviceProfileAccess, DeviceProfileName
-from cyborg_lite.exceptions import DeviceProfileNotFound
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 
 

@@ -16,7 +16,7 @@ from cyborg_lite.drivers.host import vfio
 from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.pci.card_modes import CardModes
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.modes import OfferedInventory
 from cyborg_lite.model.inventory.host_report import Device
 

@@ -24,14 +24,8 @@ from cyborg_lite.drivers.fpga.files import (
 from cyborg_lite.drivers.host import tools
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.pci.driver import PciDriver
-from cyborg_lite.exceptions import (
-    BitstreamRefused,
-    DeviceBusy,
-    DeviceGone,
-    DriverError,
-    LoadingFailed,
-    ToolTimedOut,
-)
+from cyborg_lite.errors.bitstreams import BitstreamRefused, LoadingFailed
+from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError, ToolTimedOut
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams import handlers as bitstream_handlers
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from oslo_config import cfg
 
-from cyborg_lite.exceptions import DeviceBusy, DeviceGone, DeviceHangs, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DeviceHangs, DriverError
 
 T = TypeVar('T')
 

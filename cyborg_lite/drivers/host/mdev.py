@@ -19,7 +19,7 @@ from oslo_log import log
 from cyborg_lite.drivers.host import vfio
 from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction, pci_address
-from cyborg_lite.exceptions import DeviceBusy, DeviceGone, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError
 
 LOG = log.getLogger(__name__)
 

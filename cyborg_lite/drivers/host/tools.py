@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from oslo_log import log
 
 from cyborg_lite.drivers.host.kernel import Kernel
-from cyborg_lite.exceptions import DriverError, ToolMissing, ToolTimedOut
+from cyborg_lite.errors.drivers import DriverError, ToolMissing, ToolTimedOut
 
 LOG = log.getLogger(__name__)
 

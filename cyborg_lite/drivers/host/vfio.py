@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.exceptions import DeviceBusy
+from cyborg_lite.errors.drivers import DeviceBusy
 
 
 def device_files(host: Host, directory: str) -> tuple[str, ...]:

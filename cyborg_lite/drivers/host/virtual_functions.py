@@ -14,7 +14,7 @@ from oslo_log import log
 
 from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.exceptions import DeviceBusy, DeviceHangs, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DeviceHangs, DriverError
 
 LOG = log.getLogger(__name__)
 

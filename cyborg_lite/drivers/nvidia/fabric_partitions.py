@@ -14,7 +14,7 @@ from oslo_config import cfg, types
 
 from cyborg_lite.drivers.host.kernel import Writer, last_line
 from cyborg_lite.drivers.pci.function_groups import parse_group
-from cyborg_lite.exceptions import DeviceBusy, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 
 _TOOL: Final = 'usr/bin/fmpm'  # below the root of the host
 

@@ -18,7 +18,7 @@ from cyborg_lite.drivers.nvidia.layout import VgpuLayout, VgpuType, read_layout
 from cyborg_lite.drivers.nvidia.nvml import Nvml
 from cyborg_lite.drivers.nvidia.offer import VENDOR_DRIVER, VgpuOffer
 from cyborg_lite.drivers.pci.card_modes import CardModes, DeclaredModes
-from cyborg_lite.exceptions import DeviceBusy
+from cyborg_lite.errors.drivers import DeviceBusy
 from cyborg_lite.model.devices.modes import OfferedInventory
 from cyborg_lite.model.inventory.host_report import Device
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from cyborg_lite.drivers.host.kernel import Writer, last_line
 from cyborg_lite.drivers.host.sysfs import PciFunction
-from cyborg_lite.exceptions import DeviceBusy
+from cyborg_lite.errors.drivers import DeviceBusy
 
 _TOOL: Final = 'sriov-manage'
 SRIOV_MANAGE: Final = f'usr/lib/nvidia/{_TOOL}'  # below the root of the host

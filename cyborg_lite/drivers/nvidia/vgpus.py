@@ -22,7 +22,7 @@ from cyborg_lite.drivers.nvidia.offer import VgpuOffer
 from cyborg_lite.drivers.nvidia.selection import vgpu_type_label
 from cyborg_lite.drivers.nvidia.sriov_manage import SriovManage
 from cyborg_lite.drivers.pci.functions import handle_address
-from cyborg_lite.exceptions import DeviceBusy, DeviceGone, DeviceHangs, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DeviceHangs, DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import HandleType
 

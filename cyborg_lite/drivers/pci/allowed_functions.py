@@ -14,7 +14,7 @@ import os_resource_classes
 from oslo_utils import strutils
 
 from cyborg_lite.drivers.pci.functions import custom_name
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.ownership import nova_config
 from cyborg_lite.model.ownership.nova_config import NovaDeviceClaim, NovaPciFunction

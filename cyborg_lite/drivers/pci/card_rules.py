@@ -15,7 +15,7 @@ from oslo_config import cfg, types
 
 from cyborg_lite.drivers.base import Section
 from cyborg_lite.drivers.host.sysfs import pci_address
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 
 WHOLE: Final = 'whole'
 _ALL_CARDS: Final = '*'

@@ -18,7 +18,7 @@ from cyborg_lite.drivers.pci.cards import BOOT_VGA, LOST, PciCards
 from cyborg_lite.drivers.pci.function_groups import GROUP_ATTRIBUTES
 from cyborg_lite.drivers.pci.functions import handle_address, name_companion
 from cyborg_lite.drivers.pci.groups import GroupOffer
-from cyborg_lite.exceptions import DeviceGone
+from cyborg_lite.errors.drivers import DeviceGone
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health
 from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration

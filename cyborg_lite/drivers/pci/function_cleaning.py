@@ -12,7 +12,7 @@ from cyborg_lite.drivers.host import vfio
 from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.nvme_cleaning import NvmeCleaner
-from cyborg_lite.exceptions import DeviceGone, DriverError
+from cyborg_lite.errors.drivers import DeviceGone, DriverError
 from cyborg_lite.model.devices.cleaning import CleanStep
 
 _NVME: Final = '010802'  # class code: NVM Express controller

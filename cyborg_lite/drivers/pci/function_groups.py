@@ -12,7 +12,8 @@ from oslo_config import cfg, types
 
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction, pci_address
 from cyborg_lite.drivers.pci.functions import handle_address
-from cyborg_lite.exceptions import ConfigurationError, DriverError
+from cyborg_lite.errors.daemons import ConfigurationError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.inventory.host_report import HandleType

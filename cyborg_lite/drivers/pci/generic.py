@@ -20,7 +20,7 @@ from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
 from cyborg_lite.drivers.pci.functions import custom_name, handle_address
 from cyborg_lite.drivers.pci.names import VENDOR_NAMES
 from cyborg_lite.drivers.pci.shared import SharedPciDriver
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.cleaning import CleanStep
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import AttachHandle, DiscoveryResult

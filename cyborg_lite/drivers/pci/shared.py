@@ -15,7 +15,7 @@ from cyborg_lite.drivers.pci import card_rules
 from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.drivers.pci.functions import handle_address
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import (
     AttachHandle,

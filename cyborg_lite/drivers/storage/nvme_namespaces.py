@@ -19,7 +19,7 @@ from cyborg_lite.drivers.host.tools import ToolRunner
 from cyborg_lite.drivers.pci.card_modes import CardModes, DeclaredModes
 from cyborg_lite.drivers.pci.functions import attributes, custom_name
 from cyborg_lite.drivers.storage.nvme_ports import DrivePorts
-from cyborg_lite.exceptions import DeviceBusy, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 from cyborg_lite.model.devices.modes import OfferedInventory, list_inventory
 from cyborg_lite.model.inventory.host_report import Deployable, Device
 

@@ -17,7 +17,7 @@ from oslo_config import cfg
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.pci.functions import attributes, custom_name
 from cyborg_lite.drivers.storage.json_rpc import CallRefused, JsonRpc, JsonRpcError
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import (
     AttachHandle,

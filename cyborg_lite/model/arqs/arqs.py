@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from cyborg_lite.exceptions import ArqStateConflict
+from cyborg_lite.errors.arqs import ArqStateConflict
 from cyborg_lite.model.profiles.device_profiles import AttachTarget, Group
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from cyborg_lite.errors.arqs import ProjectLimitExceeded
 from cyborg_lite.model.profiles.device_profiles import Group
-from cyborg_lite.model.project_errors import ProjectLimitExceeded
 
 ARQS: Final = 'accelerator_requests'
 """Name in Keystone of the number of ARQs."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from cyborg_lite.exceptions import BitstreamRefused
+from cyborg_lite.errors.bitstreams import BitstreamRefused
 from cyborg_lite.model import uuids
 from cyborg_lite.model.bitstreams import function_layout as topology
 from cyborg_lite.model.text import format_value, is_storable

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from cyborg_lite.exceptions import BitstreamNotFound, BitstreamRefused
+from cyborg_lite.errors.bitstreams import BitstreamNotFound, BitstreamRefused
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams import handlers as bitstream_handlers
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream, Image, normalize_id

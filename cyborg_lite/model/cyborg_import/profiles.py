@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
-from cyborg_lite.exceptions import InvalidDeviceProfile
+from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model.cyborg_import.notes import Notes
 from cyborg_lite.model.cyborg_import.plan import StoredRows, Table
 from cyborg_lite.model.cyborg_import.source_rows import SourceProfile

@@ -14,8 +14,8 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from cyborg_lite.exceptions import ConfigurationError
-from cyborg_lite.model.device_errors import InvalidSettings
+from cyborg_lite.errors.daemons import ConfigurationError
+from cyborg_lite.errors.devices import InvalidSettings
 
 SET_NAME: Final = re.compile(r'[a-z0-9][a-z0-9_.-]{0,63}')
 SETTING_NAME: Final = re.compile(r'(?!ansible_)[a-z][a-z0-9_]{0,63}')

@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.devices.cleaning import (
     MAX_STEP_NAME,
     MAX_STEPS,

@@ -8,7 +8,7 @@ not affect another host or fail within a transaction.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.inventory.host_report import (
     AttachHandle,

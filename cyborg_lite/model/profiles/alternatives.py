@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import Any, Final
 
-from cyborg_lite.exceptions import InvalidDeviceProfile
+from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Group, Limits
 from cyborg_lite.model.text import format_count
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from cyborg_lite.exceptions import InvalidDeviceProfile
+from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model import uuids
 from cyborg_lite.model.profiles.alternatives import KEY
 from cyborg_lite.model.profiles.device_profiles import (

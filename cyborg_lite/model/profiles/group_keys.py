@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Final
 
-from cyborg_lite.exceptions import InvalidDeviceProfile
+from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model import uuids
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.profiles.device_profiles import AttachTarget, Limits

@@ -6,7 +6,7 @@ The grammar of the keys in a group is in ``group_keys.py``.
 
 from collections.abc import Mapping, Sequence
 
-from cyborg_lite.exceptions import InvalidDeviceProfile
+from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model.profiles import group_keys, selector_keys, sets
 from cyborg_lite.model.profiles.alternatives import KEY, check_alternatives
 from cyborg_lite.model.profiles.device_profiles import Group, Limits

@@ -8,7 +8,8 @@ group take precedence, and the image only adds keys that the group lacks.
 from collections.abc import Mapping
 from typing import Final
 
-from cyborg_lite.exceptions import InvalidDeviceProfile, InvalidInput
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model.profiles import group_keys
 from cyborg_lite.model.profiles.device_profiles import BITSTREAM_KEYS, Group, Limits
 from cyborg_lite.model.text import format_value

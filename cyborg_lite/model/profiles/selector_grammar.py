@@ -20,6 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
+from cyborg_lite.errors.profiles import InvalidSelector
 from cyborg_lite.model.inventory.typed_attributes import (
     AttributeDeclaration,
     AttributeType,
@@ -30,7 +31,6 @@ from cyborg_lite.model.profiles.selectors import (
     Combination,
     Comparison,
     Expression,
-    InvalidSelector,
     Literal,
     Negation,
     Selector,

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from cyborg_lite.exceptions import InvalidDeviceProfile
+from cyborg_lite.errors.profiles import InvalidDeviceProfile, InvalidSelector
 from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
 from cyborg_lite.model.inventory.units import list_units
@@ -25,7 +25,6 @@ from cyborg_lite.model.profiles.selector_grammar import check_selector, parse_se
 from cyborg_lite.model.profiles.selectors import (
     KEY,
     TRAIT_PREFIX,
-    InvalidSelector,
     Selector,
     list_computed_traits,
 )

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.inventory.typed_attributes import (
     AttributeType,
     TypedAttribute,
@@ -24,12 +23,6 @@ from cyborg_lite.model.inventory.units import convert_unit
 KEY: Final = 'accel:selector'
 TRAIT_PREFIX: Final = 'CUSTOM_CYBORG_SEL_'
 _DIGITS: Final = 24  # of the digest, hexadecimal
-
-
-class InvalidSelector(InvalidInput):
-    """A selector of a device profile violates its grammar or names no attribute."""
-
-    message = 'Character {position}, {reason}.'
 
 
 Attributes: TypeAlias = Mapping[str, TypedAttribute]

@@ -12,7 +12,7 @@ Nothing else can express a set. Placement could relate several providers
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cyborg_lite.exceptions import InvalidDeviceProfile
+from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model.profiles.selector_keys import SAME
 
 Group = Mapping[str, str]

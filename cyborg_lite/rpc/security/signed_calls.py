@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import oslo_messaging
 
-from cyborg_lite.exceptions import CyborgError, MessageRefused, ServiceUnavailable
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import MessageRefused, ServiceUnavailable
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.methods import HOST, SHORT_METHODS
 from cyborg_lite.rpc.security.keys import Peer

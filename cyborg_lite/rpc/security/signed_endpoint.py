@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import oslo_messaging
 
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import Dispatcher
 from cyborg_lite.rpc.methods import HOST, SHORT_METHODS

@@ -18,7 +18,8 @@ from typing import Any, Final
 
 from oslo_log import log
 
-from cyborg_lite.exceptions import CyborgError, MessageRefused
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import MessageRefused
 from cyborg_lite.rpc import remote_errors
 from cyborg_lite.rpc.security.keys import Keys, Peer, Role
 from cyborg_lite.rpc.security.replay import Challenged, ReplayGuard

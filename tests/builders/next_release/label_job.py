@@ -5,7 +5,7 @@ from typing import Any
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import HostAway
+from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.jobs import Job
 from cyborg_lite.rpc.context import request_context
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from tests.chaos.files_driver import UNITS, FilesDriver

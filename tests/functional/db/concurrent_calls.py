@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 
 T = TypeVar('T')
 

@@ -25,7 +25,7 @@ from cyborg_lite.db.arqs import binding, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import ArqEvent
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import JobType, NewJob
 from tests.builders.bind_rules import RULES

@@ -10,13 +10,9 @@ from cyborg_lite.db.arqs import binding, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.exceptions import (
-    BindCancelled,
-    DeviceProfileNotFound,
-    HandlesContended,
-    HostInUse,
-    NoFreeHandle,
-)
+from cyborg_lite.errors.arqs import BindCancelled, HandlesContended, NoFreeHandle
+from cyborg_lite.errors.hosts import HostInUse
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobType, NewJob
 from tests.builders.bind_jobs import confirm_all

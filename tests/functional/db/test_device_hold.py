@@ -13,7 +13,7 @@ from cyborg_lite.db.core.tables import Device
 from cyborg_lite.db.devices import deployables
 from cyborg_lite.db.devices import hold as device_hold
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.exceptions import DeployableInUse
+from cyborg_lite.errors.devices import DeployableInUse
 from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.jobs import Job, JobType, NewJob, ProgramPayload
 from cyborg_lite.model.queries import Query

@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Attribute, Device, DeviceProfile
-from cyborg_lite.exceptions import DatabaseError, InvalidInput, ServiceUnavailable
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.daemons import DatabaseError, ServiceUnavailable
 from tests.servers.databases import database_fixture
 
 postgresql = database_fixture('postgresql')

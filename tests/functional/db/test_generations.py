@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model.generation_errors import GenerationConflict
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.requests import GenerationConflict
 from tests.builders.generation_changes import (
     CHANGES,
     Change,

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, create_engine, inspect, text
 
 from cyborg_lite.db.core import migration
 from cyborg_lite.db.core.tables import Base
-from cyborg_lite.exceptions import Conflict
+from cyborg_lite.errors.base import Conflict
 
 
 def _create_from_models(url: str) -> Engine:
@@ -76,7 +76,8 @@ def test_upgrade_database_has_newest_revision(empty_url: str) -> None:
 
 
 def test_upgrade_on_three_hosts_at_once_succeeds(empty_url: str) -> None:
-    code = f'from cyborg_lite.db import migration; migration.upgrade({empty_url!r})'
+    load = 'from cyborg_lite.db.core import migration'
+    code = f'{load}; migration.upgrade({empty_url!r})'
     command = [sys.executable, '-c', code]
     hosts = [subprocess.Popen(command) for _ in range(3)]
     assert [host.wait() for host in hosts] == [0, 0, 0]

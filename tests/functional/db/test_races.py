@@ -13,11 +13,7 @@ from cyborg_lite.conductor.arqs.binding import BindHandler, build_bind_job
 from cyborg_lite.db.arqs import binding, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import (
-    ArqStateConflict,
-    HandlesContended,
-    InstanceHasArqs,
-)
+from cyborg_lite.errors.arqs import ArqStateConflict, HandlesContended, InstanceHasArqs
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobType, NewJob, Owner
 from tests.builders.bind_rules import RULES

@@ -26,15 +26,15 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, Device
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.arqs import (
     ArqNotFound,
     ArqStateConflict,
     BindCancelled,
-    CyborgError,
     HandlesContended,
     InstanceHasArqs,
     NoFreeHandle,
 )
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobType, NewJob
 from tests.builders.bind_jobs import confirm_all

@@ -17,7 +17,8 @@ from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import DriverError, ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from tests.doubles.drivers import PreparingDriver, discovery_result, handle, refusal
 

@@ -20,7 +20,9 @@ from cyborg_lite.agent.service import AgentResources, AgentService
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import ConfigurationError, DriverError, HostAway
+from cyborg_lite.errors.daemons import ConfigurationError
+from cyborg_lite.errors.drivers import DriverError
+from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream, LoadOrder
 from cyborg_lite.model.devices.cleaning import CleanOrder, CleanProgressState
 from cyborg_lite.model.devices.devices import AllocatedHandle

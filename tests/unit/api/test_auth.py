@@ -11,7 +11,7 @@ from oslo_config import cfg
 from cyborg_lite.api import auth
 from cyborg_lite.api.app import assemble
 from cyborg_lite.conf import api as api_options
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from tests.doubles.keystone import FakeKeystone, Token
 from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import ADMIN, PROJECT, Client, build_configuration

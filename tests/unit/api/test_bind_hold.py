@@ -10,7 +10,7 @@ import pytest
 
 from cyborg_lite.api import bind_hold
 from cyborg_lite.api.bind_hold import BindHold
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.arqs.arqs import Arq, State
 
 LONG = 600.0  # seconds; longer than the limit of a test

@@ -7,13 +7,10 @@ import pytest
 import webob
 
 from cyborg_lite.api import errors
-from cyborg_lite.exceptions import (
-    CyborgError,
-    DeviceProfileNotFound,
-    InvalidInput,
-    MethodNotAllowed,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.base import CyborgError, InvalidInput
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
+from cyborg_lite.errors.requests import MethodNotAllowed
 
 REQUEST = 'req-6c7a8b2e'
 

@@ -5,7 +5,7 @@ import pytest
 
 from cyborg_lite.api.app import assemble
 from cyborg_lite.api.healthcheck import Readiness
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.rpc.client import build_conductor, serve_locally
 from cyborg_lite.rpc.dispatcher import Dispatcher, serves
 from cyborg_lite.rpc.interface import Conductor

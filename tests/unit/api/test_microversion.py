@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from cyborg_lite.api import microversion
-from cyborg_lite.exceptions import NotAcceptable
+from cyborg_lite.errors.requests import NotAcceptable
 from tests.support.api.conversation import ADMIN, Client
 
 HEADER = 'OpenStack-API-Version'

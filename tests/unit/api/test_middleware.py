@@ -11,12 +11,10 @@ import webob
 
 from cyborg_lite.api import errors
 from cyborg_lite.api.app import assemble
-from cyborg_lite.exceptions import (
-    ArqsNotResolved,
-    CyborgError,
-    HostAway,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.arqs import ArqsNotResolved
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.hosts import HostAway
 from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import (
     ADMIN,

@@ -5,7 +5,7 @@ import pytest
 
 from cyborg_lite.api import routes
 from cyborg_lite.api.routes import ROUTES
-from cyborg_lite.exceptions import NotFound
+from cyborg_lite.errors.base import NotFound
 
 
 @pytest.mark.parametrize('path', ROUTES)

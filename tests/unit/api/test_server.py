@@ -16,7 +16,7 @@ import pytest
 from oslo_context.context import get_current
 
 from cyborg_lite.api.server import ApiServer
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.rpc.context import RequestContext
 from devstack.launcher.configuration import free_port
 from tests.builders.certificate import write_certificate

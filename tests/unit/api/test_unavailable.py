@@ -10,7 +10,7 @@ from oslo_messaging.rpc import client as rpc_client
 
 from cyborg_lite.api import errors
 from cyborg_lite.api.app import assemble
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.interface import Conductor

@@ -8,7 +8,7 @@ import pytest
 from osc_lib import exceptions
 
 from cyborg_lite.cli import devices
-from cyborg_lite.model.device_errors import ModeRefused
+from cyborg_lite.errors.devices import ModeRefused
 from cyborg_lite.model.devices.cleaning import (
     CleaningRecord,
     CleaningState,

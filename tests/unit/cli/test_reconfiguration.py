@@ -7,7 +7,7 @@ import pytest
 from osc_lib import exceptions
 
 from cyborg_lite.cli import reconfiguration
-from cyborg_lite.model.device_errors import ReconfigurationRefused
+from cyborg_lite.errors.devices import ReconfigurationRefused
 from cyborg_lite.model.devices.reconfiguration import DeviceConfiguration, SetView
 from tests.builders.device_rows import add_device
 from tests.support.api.command_line import read_json, run_command

@@ -10,9 +10,9 @@ from oslo_config import cfg
 
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.conf import glance as section
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.base import NotFound
+from cyborg_lite.errors.daemons import (
     ConfigurationError,
-    NotFound,
     RemoteError,
     ServiceUnavailable,
 )

@@ -14,7 +14,7 @@ import pytest
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.clients.limits import KeystoneLimits, Reader
-from cyborg_lite.exceptions import ConfigurationError, ServiceUnavailable
+from cyborg_lite.errors.daemons import ConfigurationError, ServiceUnavailable
 
 NAMES = ('class:PGPU', 'accelerator_requests')
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.clients.nova import BoundEvent
-from cyborg_lite.exceptions import RemoteError, ServiceUnavailable
+from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
 from tests.builders.cloud_clients import create_nova_client
 from tests.doubles.http_service import Answer, HttpService
 from tests.doubles.nova import FakeNova, Rules

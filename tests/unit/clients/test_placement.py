@@ -9,13 +9,12 @@ from collections.abc import Iterator
 import pytest
 
 from cyborg_lite.clients.placement import Placement, ProviderInventories
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.daemons import (
     ConfigurationError,
-    PlacementConflict,
-    ProviderInUse,
     RemoteError,
     ServiceUnavailable,
 )
+from cyborg_lite.errors.providers import PlacementConflict, ProviderInUse
 from cyborg_lite.model.providers.providers import ProviderInventory
 from tests.builders.cloud_clients import create_placement_client
 from tests.doubles.http_service import Answer, HttpService

@@ -7,7 +7,7 @@ import pytest
 
 from cyborg_lite.clients.placement import ProviderInventories
 from cyborg_lite.clients.placement_rehearsal import PlacementRehearsal
-from cyborg_lite.exceptions import ProviderExists, ProviderInUse
+from cyborg_lite.errors.providers import ProviderExists, ProviderInUse
 from cyborg_lite.model.providers.providers import ProviderInventory, TreeNode
 from tests.doubles.placement import FakePlacement
 

@@ -18,8 +18,8 @@ from cyborg_lite.clients.playbooks import (
     PlaybookRunner,
     check_installed,
 )
-from cyborg_lite.exceptions import ConfigurationError
-from cyborg_lite.model.device_errors import ReconfigurationDelayed
+from cyborg_lite.errors.daemons import ConfigurationError
+from cyborg_lite.errors.devices import ReconfigurationDelayed
 
 PATIENCE = 60.0
 # Stands for the process of a playbook: writes what the order contains to `events`.

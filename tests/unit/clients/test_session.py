@@ -13,7 +13,7 @@ from oslo_context.context import RequestContext
 
 from cyborg_lite.clients.session import Remote, connect
 from cyborg_lite.conf import placement as section
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.daemons import (
     ConfigurationError,
     RemoteError,
     ServiceUnavailable,

@@ -10,7 +10,7 @@ from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
 from cyborg_lite.db.arqs import arqs, binding, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.exceptions import JobRefused
+from cyborg_lite.errors.jobs import JobRefused
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import JobState, JobType, NewJob
 from cyborg_lite.model.queries import Query

@@ -10,16 +10,12 @@ from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import (
-    CyborgError,
-    DeviceBusy,
-    DeviceGone,
-    DriverError,
-    HostAway,
-    JobLost,
-    LoadingFailed,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.bitstreams import LoadingFailed
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError
+from cyborg_lite.errors.hosts import HostAway
+from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.bitstreams.bitstreams import FUNCTION
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.jobs import Job, JobType

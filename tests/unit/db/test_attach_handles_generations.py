@@ -15,7 +15,7 @@ from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, AttachHandle
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import ArqStateConflict, BindCancelled
+from cyborg_lite.errors.arqs import ArqStateConflict, BindCancelled
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.jobs import Job, JobType, NewJob, NovaEventPayload

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.db.cyborg_source import read_source
-from cyborg_lite.exceptions import DatabaseError, InvalidInput
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.daemons import DatabaseError
 from tests.builders import cyborg_sample
 
 

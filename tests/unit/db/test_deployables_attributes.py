@@ -6,11 +6,11 @@ import pytest
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import deployables
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.devices import (
     AttributeExists,
     AttributeNotFound,
     DeployableNotFound,
-    InvalidInput,
 )
 from cyborg_lite.model.queries import Query
 from tests.builders.reports import card, report

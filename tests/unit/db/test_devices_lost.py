@@ -10,7 +10,7 @@ from cyborg_lite.db.arqs import arqs, binding, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle, Device
 from cyborg_lite.db.devices import devices
-from cyborg_lite.exceptions import DeviceNotFound
+from cyborg_lite.errors.devices import DeviceNotFound
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.devices.impact import DeviceImpact
 from cyborg_lite.model.inventory.host_report import Health

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from cyborg_lite.db.core import migration, schema_check
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.migration import Phase
-from cyborg_lite.exceptions import SchemaOutdated
+from cyborg_lite.errors.daemons import SchemaOutdated
 from tests.builders.next_release.schema import (
     CONTRACTION,
     EXPANSION,

@@ -11,7 +11,7 @@ from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import ProgramJob as Row
 from cyborg_lite.db.core.tables import now
-from cyborg_lite.exceptions import JobNotFound
+from cyborg_lite.errors.jobs import JobNotFound
 from cyborg_lite.model.bitstreams.program_jobs import (
     ProgramJob,
     ProgramState,

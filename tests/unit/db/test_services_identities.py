@@ -12,7 +12,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Service as Row
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.exceptions import AgentIdentityRefused, ReportOutdated
+from cyborg_lite.errors.hosts import AgentIdentityRefused, ReportOutdated
 from cyborg_lite.model.hosts.services import AgentRecord, HeartbeatDetails
 from cyborg_lite.model.inventory.host_report import HostReport
 from tests.builders.reports import HOST, host

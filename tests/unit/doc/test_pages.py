@@ -20,7 +20,7 @@ from cyborg_lite import conf as configuration
 from cyborg_lite.api.routes import find_controller
 from cyborg_lite.conf import service_auth
 from cyborg_lite.drivers import loading
-from cyborg_lite.exceptions import NotFound
+from cyborg_lite.errors.base import NotFound
 from devstack import command_pages
 
 ROOT: Final = Path(__file__).parents[3]
@@ -61,6 +61,8 @@ FOREIGN_OPTIONS: Final = {
     ('pci', 'passthrough_whitelist'),
     ('pci', 'report_in_placement'),
     ('filter_scheduler', 'pci_in_placement'),
+    ('DEFAULT', 'arq_binding_timeout'),
+    ('cyborg', 'timeout'),
     ('service_user', 'send_service_user_token'),
     ('upgrade_levels', 'conductor'),
     ('vgpu_<type>', 'device_addresses'),

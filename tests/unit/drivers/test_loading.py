@@ -12,7 +12,7 @@ from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.fake import FakeDriver
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 
 _HOST = Host('compute-1')
 

@@ -11,7 +11,7 @@ from cyborg_lite.drivers.host import privileges
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.nvme_cleaning import CleanMethod, NvmeCleaner
 from cyborg_lite.drivers.storage.nvme import NvmeDrive
-from cyborg_lite.exceptions import DeviceBusy, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from tests.hosts import mount_tables, sysfs_tree

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model import cursors, uuids
 from cyborg_lite.model.cursors import Cursor
 

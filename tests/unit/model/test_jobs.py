@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.exceptions import InvalidJobPayload
+from cyborg_lite.errors.jobs import InvalidJobPayload
 from cyborg_lite.model.jobs import (
     AuditPayload,
     BindPayload,

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.monitoring.serving import serve_metrics
 
 

@@ -7,7 +7,7 @@ import oslo_messaging
 import pytest
 from amqp import exceptions as amqp
 
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.rpc import broker_errors
 
 # Texts of RabbitMQ 3.10.

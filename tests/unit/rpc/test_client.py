@@ -7,12 +7,10 @@ from unittest import mock
 
 import pytest
 
-from cyborg_lite.exceptions import (
-    ArqNotFound,
-    DriverError,
-    HostAway,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.arqs import ArqNotFound
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.drivers import DriverError
+from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.model.queries import Page, Query
 from cyborg_lite.rpc.client import (

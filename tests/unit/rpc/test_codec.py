@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.exceptions import MalformedMessage
+from cyborg_lite.errors.daemons import MalformedMessage
 from cyborg_lite.model.arqs.arqs import Binding
 from cyborg_lite.model.devices.devices import Attribute, DeviceStatus
 from cyborg_lite.model.inventory.report_changes import ReportChanges, diff_reports

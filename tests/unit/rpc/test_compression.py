@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cyborg_lite.exceptions import MalformedMessage
+from cyborg_lite.errors.daemons import MalformedMessage
 from cyborg_lite.model.arqs.arqs import Arq, State
 from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.rpc import compression, wire

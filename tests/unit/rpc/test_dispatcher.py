@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.exceptions import ArqNotFound, CyborgError, MalformedMessage
+from cyborg_lite.errors.arqs import ArqNotFound
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import MalformedMessage
 from cyborg_lite.model.devices.devices import (
     AllocatedHandle,
     ConfirmedHandle,

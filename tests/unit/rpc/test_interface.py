@@ -11,16 +11,12 @@ import pytest
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd.daemons import conductor
-from cyborg_lite.exceptions import (
-    ArqNotFound,
-    AttributeNotFound,
-    CyborgError,
-    DeployableNotFound,
-    DeviceProfileNotFound,
-    JobNotFound,
-    MalformedMessage,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.arqs import ArqNotFound
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import MalformedMessage, ServiceUnavailable
+from cyborg_lite.errors.devices import AttributeNotFound, DeployableNotFound
+from cyborg_lite.errors.jobs import JobNotFound
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.arqs.arqs import Binding, State
 from cyborg_lite.model.devices.devices import DeployableRecord, DeviceStatus
 from cyborg_lite.model.hosts.events import HostEvent, HostEventKind, RecoveryResult

@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 import pytest
 
-from cyborg_lite.exceptions import MalformedMessage
+from cyborg_lite.errors.daemons import MalformedMessage
 from cyborg_lite.model.hosts.services import HeartbeatDetails
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.methods import (

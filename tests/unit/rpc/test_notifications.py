@@ -8,7 +8,7 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
-from cyborg_lite.exceptions import ConfigurationError, ServiceUnavailable
+from cyborg_lite.errors.daemons import ConfigurationError, ServiceUnavailable
 from cyborg_lite.model.notifications import Notification
 from cyborg_lite.rpc import notifications, transport
 from cyborg_lite.rpc.notifications import NotificationBus

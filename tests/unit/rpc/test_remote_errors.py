@@ -3,8 +3,8 @@
 
 import pytest
 
-from cyborg_lite.exceptions import CyborgError, DeviceNotFound
-from cyborg_lite.model.device_errors import ModeRefused
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.devices import DeviceNotFound, ModeRefused
 from cyborg_lite.rpc import remote_errors
 
 

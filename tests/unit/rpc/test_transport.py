@@ -17,13 +17,10 @@ from oslo_config import cfg
 from oslo_context import context as oslo_context
 from oslo_messaging._drivers import amqpdriver
 
-from cyborg_lite.exceptions import (
-    ArqNotFound,
-    ConfigurationError,
-    CyborgError,
-    HostAway,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.arqs import ArqNotFound
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import ConfigurationError, ServiceUnavailable
+from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc import transport

@@ -3,7 +3,7 @@
 
 import pytest
 
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR
 from cyborg_lite.rpc import upgrade_levels
 from cyborg_lite.rpc.upgrade_levels import Pins, find_lowest_level

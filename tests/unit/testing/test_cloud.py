@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.testing.cloud import Cloud, CrashDatabases, Scenario

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.exceptions import HostAway
+from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.testing.crash_points import CrashPoint

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.drivers.qat.driver import IntelQat
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.inventory.host_report import Device
 from cyborg_lite.testing import mode_checks
 from cyborg_lite.testing.driver_checks import Bench, ConformanceError

@@ -4,7 +4,8 @@
 import pytest
 
 from cyborg_lite.clients.nova import BoundEvent
-from cyborg_lite.exceptions import NotFound, RemoteError
+from cyborg_lite.errors.base import NotFound
+from cyborg_lite.errors.daemons import RemoteError
 from cyborg_lite.testing.crash_points import CrashPoint
 from cyborg_lite.testing.fault_injection import ProcessCrash
 from cyborg_lite.testing.peers import CrashableNova, FakeGlance, FakePlacementClient

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.testing import preparation_checks
 from cyborg_lite.testing.driver_checks import (

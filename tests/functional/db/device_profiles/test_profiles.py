@@ -11,12 +11,8 @@ import pytest
 from cyborg_lite.db.arqs import arqs
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.exceptions import (
-    CyborgError,
-    DeviceProfileExists,
-    DeviceProfileInUse,
-    InvalidInput,
-)
+from cyborg_lite.errors.base import CyborgError, InvalidInput
+from cyborg_lite.errors.profiles import DeviceProfileExists, DeviceProfileInUse
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 from cyborg_lite.model.queries import Query
 

@@ -10,7 +10,7 @@ import pytest
 from cyborg_lite.db.arqs import arqs
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.exceptions import DeviceProfileExists, DeviceProfileNotFound
+from cyborg_lite.errors.profiles import DeviceProfileExists, DeviceProfileNotFound
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import Query
 

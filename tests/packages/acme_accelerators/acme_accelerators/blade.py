@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT, Writer, to_driver_error
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.cleaning import CleanStep
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.devices.modes import DeviceMode, OfferedInventory

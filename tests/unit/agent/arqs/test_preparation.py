@@ -17,7 +17,8 @@ from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.drivers.base import Driver, PreparesHandles
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import DeviceGone, DriverError, ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.drivers import DeviceGone, DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
 from tests.doubles.drivers import (
     PreparingDriver,

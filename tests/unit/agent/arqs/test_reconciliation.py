@@ -8,7 +8,7 @@ import pytest
 from cyborg_lite.agent.arqs import reconciliation
 from cyborg_lite.agent.arqs.reconciliation import Reconciliation
 from cyborg_lite.agent.state.cache import Cache
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import HostHandle
 from tests.doubles.drivers import handle

@@ -16,12 +16,10 @@ from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import (
-    CyborgError,
-    DeviceGone,
-    LoadingFailed,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.bitstreams import LoadingFailed
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.drivers import DeviceGone
 from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import RecoveryResult

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.agent.bitstreams.image_cache import ImageCache
-from cyborg_lite.exceptions import BitstreamRefused, DriverError, ServiceUnavailable
+from cyborg_lite.errors.bitstreams import BitstreamRefused
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream
 from tests.builders.bitstream_files import IMAGE_ID, bitstream
 from tests.doubles.glance import FakeGlance

@@ -18,13 +18,9 @@ from cyborg_lite.agent.devices.device_locks import DeviceLocks
 from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.drivers.fpga.intel import IntelFpga
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import (
-    BitstreamRefused,
-    DeviceGone,
-    DriverError,
-    LoadingFailed,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.bitstreams import BitstreamRefused, LoadingFailed
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.drivers import DeviceGone, DriverError
 from cyborg_lite.model.bitstreams.bitstreams import FUNCTION, LoadOrder
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health
 from tests.builders.bitstream_files import IMAGE_ID, OTHER_FUNCTION, bitstream, gbs

@@ -14,7 +14,7 @@ from cyborg_lite.agent.devices.device_locks import DeviceLocks
 from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import DeviceBusy, DeviceGone, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError
 from cyborg_lite.model.devices.cleaning import (
     CleanOrder,
     CleanProgress,

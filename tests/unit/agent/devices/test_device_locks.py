@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from cyborg_lite.agent.devices.device_locks import DeviceLocks
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 
 _FIRST, _SECOND = '0000:01:00.0', '0000:02:00.0'
 

@@ -21,8 +21,8 @@ from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.qat.driver import IntelQat
 from cyborg_lite.drivers.storage.nvme import NvmeDrive
-from cyborg_lite.exceptions import DeviceBusy, DriverError
-from cyborg_lite.model.device_errors import ModeUnknown
+from cyborg_lite.errors.devices import ModeUnknown
+from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 from cyborg_lite.model.devices.modes import DeviceModes, ModeOrder
 from cyborg_lite.model.inventory.host_report import Deployable, Device, Health
 from cyborg_lite.testing.preparation_checks import build_handle

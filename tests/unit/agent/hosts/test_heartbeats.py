@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from tests.doubles.reporting_agent import ALWAYS_DUE, ReportingAgent
 
 _UNAVAILABLE = ServiceUnavailable(what='cyborg-lite-conductor')

@@ -11,12 +11,9 @@ import pytest
 
 from cyborg_lite.agent.hosts import reporting
 from cyborg_lite.agent.state.journal import NewEvent
-from cyborg_lite.exceptions import (
-    AgentIdentityRefused,
-    ConfigurationError,
-    InvalidInput,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.daemons import ConfigurationError, ServiceUnavailable
+from cyborg_lite.errors.hosts import AgentIdentityRefused
 from cyborg_lite.model.hosts.events import HostEventKind
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import serves

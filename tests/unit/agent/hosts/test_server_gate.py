@@ -14,7 +14,7 @@ from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import HostAway
+from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_agents
 from cyborg_lite.rpc.context import daemon_context

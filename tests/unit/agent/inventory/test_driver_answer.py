@@ -13,7 +13,7 @@ from cyborg_lite.agent.inventory.driver_answer import (
     list_claims,
     validate_results,
 )
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult
 from tests.doubles.drivers import discovery_result
 

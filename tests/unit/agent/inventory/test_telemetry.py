@@ -9,7 +9,7 @@ import pytest
 
 from cyborg_lite.agent.inventory.telemetry import TelemetryCollector, round_usage
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import Device, Health
 from tests.doubles.drivers import ScriptedDriver, discovery_result

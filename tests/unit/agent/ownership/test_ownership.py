@@ -9,7 +9,7 @@ import pytest
 from cyborg_lite.agent.ownership.ownership import Ownership
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.inventory.host_report import DiscoveryResult, Health
 from cyborg_lite.model.ownership.plan import parse_plan
 from tests.doubles.drivers import discovery_result

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from cyborg_lite.agent.state.identity import StateLock, check_host, load_identity
-from cyborg_lite.exceptions import ForeignState, StateLocked
+from cyborg_lite.errors.hosts import ForeignState, StateLocked
 
 _HOLDER: Final = """
 import sys

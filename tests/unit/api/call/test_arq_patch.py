@@ -7,7 +7,9 @@ import pytest
 
 from cyborg_lite.api.call import arq_patch
 from cyborg_lite.api.microversion import V2_0, V2_1
-from cyborg_lite.exceptions import Forbidden, InvalidPatch, NotAcceptable
+from cyborg_lite.errors.arqs import InvalidPatch
+from cyborg_lite.errors.base import Forbidden
+from cyborg_lite.errors.requests import NotAcceptable
 from cyborg_lite.model.arqs.arqs import Binding
 from tests.support.api.calls import build_call
 from tests.support.api.conversation import NOVA, PROJECT

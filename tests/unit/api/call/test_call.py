@@ -17,9 +17,8 @@ from cyborg_lite.api.microversion import (
     Microversion,
 )
 from cyborg_lite.api.middleware import MICROVERSION
-from cyborg_lite.exceptions import (
-    Forbidden,
-    InvalidInput,
+from cyborg_lite.errors.base import Forbidden, InvalidInput
+from cyborg_lite.errors.requests import (
     NotAcceptable,
     ServiceTokenRequired,
     UnsupportedMediaType,

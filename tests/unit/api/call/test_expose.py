@@ -11,13 +11,8 @@ from cyborg_lite.api.call.validation import Schema
 from cyborg_lite.api.microversion import V2_3, V2_4
 from cyborg_lite.api.views.jobs import JobView
 from cyborg_lite.api.views.link import Link
-from cyborg_lite.exceptions import (
-    CyborgError,
-    Forbidden,
-    InvalidInput,
-    NotAcceptable,
-    ServiceTokenRequired,
-)
+from cyborg_lite.errors.base import CyborgError, Forbidden, InvalidInput
+from cyborg_lite.errors.requests import NotAcceptable, ServiceTokenRequired
 from tests.support.api.calls import build_api_context, build_call, build_request
 from tests.support.api.conversation import ADMIN, MEMBER, NOVA, Client
 

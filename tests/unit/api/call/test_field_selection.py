@@ -7,7 +7,7 @@ from cyborg_lite.api.call.field_selection import list_fields, parse_fields
 from cyborg_lite.api.microversion import MAXIMUM, V2_2, V2_3
 from cyborg_lite.api.views.devices import DeviceView
 from cyborg_lite.api.views.jobs import JobView, QueuedJobView
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 
 
 def test_list_fields_depends_on_microversion() -> None:

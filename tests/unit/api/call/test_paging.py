@@ -10,7 +10,7 @@ from wsme import types
 
 from cyborg_lite.api.call import paging
 from cyborg_lite.api.microversion import V2_3, V2_4, V2_30, V2_31, Microversion
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model import cursors
 from cyborg_lite.model.cursors import Cursor
 from cyborg_lite.model.queries import Page, Query

@@ -4,7 +4,7 @@
 import pytest
 
 from cyborg_lite.api.call.preconditions import parse_if_match
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 
 from cyborg_lite.api.call import profile_body
 from cyborg_lite.api.microversion import V2_3, V2_4
-from cyborg_lite.exceptions import InvalidDeviceProfile, InvalidInput
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model import uuids
 from cyborg_lite.model.profiles.device_profiles import (
     DeviceProfile,

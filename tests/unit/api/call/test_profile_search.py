@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from cyborg_lite.api.call import profile_search
-from cyborg_lite.exceptions import DeviceProfileNotFound
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from tests.support.api.calls import build_api_context, build_call
 from tests.support.api.conversation import OTHER_MEMBER, Client
 

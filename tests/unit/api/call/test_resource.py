@@ -8,7 +8,7 @@ import pytest
 
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_0, V2_3, V2_4, Microversion
-from cyborg_lite.exceptions import MethodNotAllowed
+from cyborg_lite.errors.requests import MethodNotAllowed
 from tests.support.api.calls import build_api_context
 
 

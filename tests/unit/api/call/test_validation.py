@@ -14,7 +14,7 @@ from cyborg_lite.api.schemas import (
     device_profiles,
     devices,
 )
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from tests.builders.json_values import JSON
 
 SCHEMAS = (

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.exceptions import DriverError, ProgrammingTimedOut
+from cyborg_lite.errors.bitstreams import ProgrammingTimedOut
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.inventory import typed_attributes
 from tests.builders.device_rows import add_deployable
 from tests.builders.patches import IMAGE, build_program_patch

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.model.device_errors import ReconfigurationRefused
+from cyborg_lite.errors.devices import ReconfigurationRefused
 from cyborg_lite.model.devices.reconfiguration import DeviceConfiguration, SetView
 from tests.builders.device_rows import add_device
 from tests.support.api.conversation import MANAGER, Client

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.model.device_errors import ModeRefused
+from cyborg_lite.errors.devices import ModeRefused
 from cyborg_lite.model.devices.modes import (
     DevicePlan,
     ModeChange,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cyborg_lite.exceptions import PlacementConflict
+from cyborg_lite.errors.providers import PlacementConflict
 from cyborg_lite.model.devices.devices import DeviceStatus
 from tests.builders.device_rows import add_device
 from tests.support.api.conversation import HOST, MANAGER, Client

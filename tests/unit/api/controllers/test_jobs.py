@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cyborg_lite.exceptions import DeployableInUse
+from cyborg_lite.errors.devices import DeployableInUse
 from cyborg_lite.model.bitstreams.program_jobs import (
     ProgramJob,
     ProgramState,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.api.app import assemble
-from cyborg_lite.exceptions import ImpossibleDeviceProfile
+from cyborg_lite.errors.profiles import ImpossibleDeviceProfile
 from cyborg_lite.model.capacity.explanations import ProviderCapacity, ReasonCode
 from cyborg_lite.model.devices.cleaning import CleanState, UncleanUnit
 from tests.support.api.conductor import LocalConductor

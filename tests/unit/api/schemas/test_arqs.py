@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.api.schemas.arqs import CREATE, PATCH
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 
 UUID = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
 OPERATION = {'op': 'add', 'path': '/hostname', 'value': 'compute-1'}

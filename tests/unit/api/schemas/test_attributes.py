@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.api.schemas.attributes import CREATE
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 
 BODY = {'deployable_id': 1, 'key': 'rack', 'value': 'r17'}
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.api.schemas.cleanings import ACCEPT, RETRY
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 
 
 @pytest.mark.parametrize('schema', [ACCEPT, RETRY])

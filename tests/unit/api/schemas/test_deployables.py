@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.api.schemas.deployables import PROGRAM
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 
 IMAGE = {'image_uuid': 'd5ca2f11-3108-4426-a11c-a959987565df'}
 OPERATION = {'op': 'replace', 'path': '/program', 'value': [IMAGE]}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.api.schemas.device_profiles import ACCESS, CREATE, EXPLAIN, PATCH
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 
 PROFILE = {'name': 'gpu', 'groups': [{'resources:PGPU': '1'}]}
 

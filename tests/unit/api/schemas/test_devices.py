@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.api.schemas.devices import ACTION, PATCH
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 
 
 def build_patch(path: str, value: Any, op: str = 'replace') -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.api.schemas.jobs import ACTION, CREATE
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.jobs import JobRequestKind
 
 

@@ -8,7 +8,7 @@ import pytest
 from cyborg_lite import conf as configuration
 from cyborg_lite.agent.service import AgentService
 from cyborg_lite.cmd.daemons import agent
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 
 
 def _build(tmp_path: Path, text: str) -> AgentService:

@@ -15,7 +15,7 @@ import pytest
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd.daemons import api
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from tests.servers.message_keys import write_lines
 
 

@@ -20,7 +20,7 @@ from cyborg_lite.conductor.service import (
 )
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR
 from cyborg_lite.version import VERSION

@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd.daemons import standalone
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 
 Configure = Callable[..., cfg.ConfigOpts]
 

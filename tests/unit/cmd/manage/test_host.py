@@ -15,7 +15,7 @@ from cyborg_lite.db.devices import devices, modes, reconfigurations
 from cyborg_lite.db.devices.reconfigurations import NewReconfiguration
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.jobs import JobType, ModePayload, ReconfigurePayload
 from cyborg_lite.model.queries import Query

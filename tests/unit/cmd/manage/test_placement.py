@@ -10,7 +10,7 @@ import pytest
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd.manage import main
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.providers.providers import ProviderInventory
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG
 from tests.builders.provider_rows import add_device, change_deployable, remove_devices

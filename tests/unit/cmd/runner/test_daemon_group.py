@@ -4,7 +4,7 @@
 import pytest
 
 from cyborg_lite.cmd.runner.daemon_group import DaemonGroup
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 
 
 class RecordingDaemon:

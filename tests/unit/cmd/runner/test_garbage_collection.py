@@ -7,7 +7,7 @@ from typing import Final
 
 CODE: Final = """
 import gc
-from cyborg_lite.cmd import garbage_collection
+from cyborg_lite.cmd.runner import garbage_collection
 
 present = [[] for _ in range(1000)]
 garbage_collection.exempt_objects_of_start()
@@ -23,7 +23,7 @@ FORK: Final = """
 import gc
 from unittest import mock
 from cyborg_lite import runtime
-from cyborg_lite.cmd import daemon
+from cyborg_lite.cmd.runner import daemon
 
 def launch(*arguments, **keywords):
     print(gc.get_freeze_count() > 0)

@@ -13,7 +13,7 @@ import pytest
 
 from cyborg_lite.cmd.runner.watchdog import Watchdog, list_ended_threads
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 _LIMIT = 60  # seconds
 
 

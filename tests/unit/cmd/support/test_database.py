@@ -9,7 +9,7 @@ from sqlalchemy import text
 from cyborg_lite import conf as configuration
 from cyborg_lite import runtime
 from cyborg_lite.cmd.support import database
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 
 
 def _file(folder: Path, *lines: str) -> list[str]:

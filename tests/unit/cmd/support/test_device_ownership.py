@@ -9,7 +9,7 @@ from cyborg_lite import conf as configuration
 from cyborg_lite.agent.ownership.ownership import Ownership
 from cyborg_lite.cmd.support.device_ownership import build_ownership
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from tests.doubles.drivers import discovery_result
 
 ADDRESS = '0000:01:00.0'

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.cmd.support.hardware_sets import read_hardware_sets
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.devices.reconfiguration import HardwareSets
 
 _SET = 'setup: s.yml, teardown: t.yml, devices: {host: [c1]}'

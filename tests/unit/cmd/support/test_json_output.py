@@ -85,7 +85,7 @@ def test_messages_become_document(
         capture_output=True,
         check=True,
     ).stdout
-    assert json.loads(output)['messages'][0].startswith('0001: ')
+    assert json.loads(output)['messages'][0].startswith('0001 ')
 
 
 def test_empty_list_is_said_in_words(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cyborg_lite.cmd.support import library_defaults
 
-SAMPLE = Path(__file__).parents[3] / 'etc' / 'cyborg-lite.conf.sample'
+SAMPLE = Path(__file__).parents[4] / 'etc' / 'cyborg-lite.conf.sample'
 
 
 def test_sample_shows_defaults_of_this_service() -> None:

@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd.support import message_keys
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.rpc.security.keys import Role
 from tests.servers.message_keys import write_lines
 

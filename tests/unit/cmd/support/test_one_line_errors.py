@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from cyborg_lite.cmd.support.one_line_errors import one_line_errors
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 
 
 def run(error: BaseException, arguments: Sequence[str] = (), status: int = 2) -> int:

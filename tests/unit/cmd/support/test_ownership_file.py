@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.cmd.support.ownership_file import OwnershipFile, read_plan
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.ownership.plan import OwnershipPlan
 
 # YAML reads an address with decimal digits only as a number.

@@ -8,12 +8,9 @@ import pytest
 from cyborg_lite.conductor.arqs.arqs import ArqService
 from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.exceptions import (
-    ArqNotFound,
-    DeviceProfileNotFound,
-    InvalidPatch,
-    ServiceTokenRequired,
-)
+from cyborg_lite.errors.arqs import ArqNotFound, InvalidPatch
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
+from cyborg_lite.errors.requests import ServiceTokenRequired
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.bind_rules import RULES

@@ -16,15 +16,12 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import (
-    DriverError,
-    HandlesContended,
-    HostAway,
-    JobLost,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.arqs import HandlesContended, HandlesNotConfirmed
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.drivers import DriverError
+from cyborg_lite.errors.hosts import HostAway
+from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.arqs.arqs import Arq, Scope
-from cyborg_lite.model.device_errors import HandlesNotConfirmed
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.jobs import Job, JobType, Owner
 from cyborg_lite.model.queries import Query

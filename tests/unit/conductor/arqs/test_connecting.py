@@ -11,7 +11,8 @@ from cyborg_lite.conductor.arqs.connecting import ConnectHandler
 from cyborg_lite.db.arqs import binding, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import DriverError, InstanceNotSpawned
+from cyborg_lite.errors.arqs import InstanceNotSpawned
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobType
 from tests.builders.bind_rules import RULES

@@ -12,7 +12,7 @@ from cyborg_lite.db.arqs import release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobType, NewJob
 from tests.builders.bound_arqs import create_bound_instance

@@ -16,7 +16,7 @@ from cyborg_lite.db.arqs import arqs, binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle, now
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.arqs.arqs import Arq, Scope
 from cyborg_lite.model.capacity.explanations import HostFit, ReasonCode
 from cyborg_lite.model.devices.devices import AllocatedHandle

@@ -8,7 +8,7 @@ import pytest
 from cyborg_lite.clients.limits import KeystoneLimits
 from cyborg_lite.conductor.arqs.project_limits import LimitService
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.exceptions import DeviceProfileNotFound
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.arqs.project_limits import ProjectLimits
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.selector_fleets import create_profile

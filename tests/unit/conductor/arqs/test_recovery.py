@@ -8,7 +8,7 @@ import pytest
 from cyborg_lite.conductor.arqs.recovery import RecoveryService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.hosts.events import HostEvent, HostEventKind, RecoveryResult
 from tests.support.sql_statements import statements
 

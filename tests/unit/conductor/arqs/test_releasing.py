@@ -7,7 +7,7 @@ from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
 from cyborg_lite.db.arqs import release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import HostAway
+from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob
 from tests.builders.bound_arqs import create_bound_instance

@@ -14,7 +14,8 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.providers import providers
-from cyborg_lite.exceptions import InvalidInput, NoFreeHandle
+from cyborg_lite.errors.arqs import NoFreeHandle
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import HostHandle

@@ -4,12 +4,9 @@
 import pytest
 
 from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
-from cyborg_lite.exceptions import (
-    BitstreamNotFound,
-    BitstreamRefused,
-    InvalidInput,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.bitstreams import BitstreamNotFound, BitstreamRefused
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.choice import (
     BitstreamQuery,

@@ -11,13 +11,10 @@ from cyborg_lite.conductor.arqs.binding import BindHandler
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.providers.providers import list_providers_of_host
-from cyborg_lite.exceptions import (
-    DriverError,
-    HostAway,
-    LoadingFailed,
-    RemoteError,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.bitstreams import LoadingFailed
+from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
+from cyborg_lite.errors.drivers import DriverError
+from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.bitstreams.bitstreams import FUNCTION
 from cyborg_lite.model.jobs import JobType
 from tests.builders.bind_rules import RULES

@@ -20,17 +20,13 @@ from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import (
-    BitstreamRefused,
-    CyborgError,
-    DeployableInUse,
-    DeployableNotFound,
-    DriverError,
-    HandlesContended,
-    JobNotFound,
-    LoadingFailed,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.arqs import HandlesContended
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.bitstreams import BitstreamRefused, LoadingFailed
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.devices import DeployableInUse, DeployableNotFound
+from cyborg_lite.errors.drivers import DriverError
+from cyborg_lite.errors.jobs import JobNotFound
 from cyborg_lite.model.bitstreams.bitstreams import FUNCTION
 from cyborg_lite.model.bitstreams.bitstreams import SHELL as SHELL_KEY
 from cyborg_lite.model.bitstreams.program_jobs import (

@@ -12,11 +12,8 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import now
 from cyborg_lite.db.devices import cleanings
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.exceptions import (
-    DeviceProfileNotFound,
-    ImpossibleDeviceProfile,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.profiles import DeviceProfileNotFound, ImpossibleDeviceProfile
 from cyborg_lite.model.capacity.explanations import FitResult, ReasonCode
 from cyborg_lite.model.devices.cleaning import CleanProgressState
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile

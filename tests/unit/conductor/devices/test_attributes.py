@@ -7,7 +7,7 @@ from cyborg_lite.conductor.devices.attributes import AttributeService
 from cyborg_lite.conductor.devices.deployables import DeployableService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.exceptions import AttributeExists, AttributeNotFound
+from cyborg_lite.errors.devices import AttributeExists, AttributeNotFound
 from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.queries import Query

@@ -15,8 +15,10 @@ from cyborg_lite.db.core.tables import Arq, Deployable, Device
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.devices import cleanings
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.exceptions import CyborgError, DriverError, HostAway
-from cyborg_lite.model.device_errors import UnitAllocated
+from cyborg_lite.errors.arqs import UnitAllocated
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.drivers import DriverError
+from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.devices.cleaning import (
     CleanOrder,
     CleanProgress,

@@ -13,7 +13,8 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Device as Row
 from cyborg_lite.db.devices import devices
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import DeviceNotFound, ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.devices import DeviceNotFound
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.jobs import Owner
 from cyborg_lite.model.providers.providers import TreeNode

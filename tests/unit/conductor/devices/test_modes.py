@@ -14,8 +14,10 @@ from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.devices import devices
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.exceptions import DeviceNotFound, DriverError, HostAway, JobLost
-from cyborg_lite.model.device_errors import ModeRefused, ModeUnknown
+from cyborg_lite.errors.devices import DeviceNotFound, ModeRefused, ModeUnknown
+from cyborg_lite.errors.drivers import DriverError
+from cyborg_lite.errors.hosts import HostAway
+from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.devices.modes import list_inventory
 from cyborg_lite.model.inventory.host_report import HostReport

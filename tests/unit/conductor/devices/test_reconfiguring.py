@@ -22,12 +22,12 @@ from cyborg_lite.db.devices import devices
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import HostAway
-from cyborg_lite.model.device_errors import (
+from cyborg_lite.errors.devices import (
     InvalidSettings,
     ReconfigurationDelayed,
     ReconfigurationRefused,
 )
+from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.devices.reconfiguration import (
     ConfigurationRequest,

@@ -14,7 +14,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Service as Row
 from cyborg_lite.db.devices import devices
 from cyborg_lite.db.hosts import services
-from cyborg_lite.exceptions import CyborgError, InvalidInput
+from cyborg_lite.errors.base import CyborgError, InvalidInput
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.services import Heartbeat, HeartbeatDetails
 from cyborg_lite.model.queries import Query

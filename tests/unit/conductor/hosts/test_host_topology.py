@@ -5,7 +5,7 @@ import pytest
 
 from cyborg_lite.conductor.hosts.host_topology import HostTopologyService
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.exceptions import HostNotFound
+from cyborg_lite.errors.hosts import HostNotFound
 from tests.builders.rows import HOST, add_card
 
 

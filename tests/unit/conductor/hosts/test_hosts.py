@@ -12,11 +12,8 @@ from cyborg_lite.conductor.providers.sync import PlacementSync
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import administration
-from cyborg_lite.exceptions import (
-    ServiceAlive,
-    ServiceNotFound,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.hosts import ServiceAlive, ServiceNotFound
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR
 from tests.builders.rows import HOST, add_card

@@ -17,7 +17,7 @@ from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.providers import providers
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.hosts.services import HeartbeatDetails
 from cyborg_lite.model.inventory.host_report import HostReport
@@ -133,10 +133,10 @@ def test_report_of_later_release_is_sent_once(inventory: InventoryService) -> No
     """The agent includes fields in its digest that this conductor does not know."""
     digest = 'f' * 32
     base = report(card(1), card(2))
-    whole = replace(diff_reports(base), digest=digest)
+    all_devices = replace(diff_reports(base), digest=digest)
     later = replace(diff_reports(report(card(1)), base), base=digest, digest='e' * 32)
     context, details = daemon_context(), HeartbeatDetails(base.boot_id)
-    assert inventory.store_changes(context, HOST, whole) is not None
+    assert inventory.store_changes(context, HOST, all_devices) is not None
     assert not inventory.record_heartbeat(HOST, digest, '1.1.0', details)
     # The fields of the other devices are lost, so the agent sends a whole report.
     assert inventory.store_changes(context, HOST, later) is None

@@ -7,7 +7,8 @@ from cyborg_lite.conductor.jobs.administration import JobService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import HostNotFound, JobNotFound
+from cyborg_lite.errors.hosts import HostNotFound
+from cyborg_lite.errors.jobs import JobNotFound
 from cyborg_lite.model.jobs import JobRequest, JobRequestKind, NewJob
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext

@@ -9,7 +9,8 @@ from cyborg_lite.conductor.jobs.attempts import Handler, JobAttempts
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.exceptions import HostAway, InvalidJobPayload
+from cyborg_lite.errors.hosts import HostAway
+from cyborg_lite.errors.jobs import InvalidJobPayload
 from cyborg_lite.model.jobs import Job, JobState, JobType, NewJob, NovaEventPayload
 from cyborg_lite.testing.fault_injection import ProcessCrash
 from tests.builders.rows import OWNER

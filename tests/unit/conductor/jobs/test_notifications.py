@@ -13,7 +13,7 @@ from cyborg_lite.conductor.jobs.notifications import (
 )
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import outbox
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.jobs import Owner
 from cyborg_lite.model.notifications import DevicePayload, Notification, ObjectKind
 from cyborg_lite.rpc.notifications import NotificationBus

@@ -15,7 +15,8 @@ from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.exceptions import HostAway, JobLost
+from cyborg_lite.errors.hosts import HostAway
+from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob, Owner
 from tests.doubles.job_handlers import (
     TIMEOUT,

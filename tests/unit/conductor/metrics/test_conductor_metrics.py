@@ -18,12 +18,9 @@ from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import (
-    ConfigurationError,
-    HostAway,
-    JobLost,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.daemons import ConfigurationError, ServiceUnavailable
+from cyborg_lite.errors.hosts import HostAway
+from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.jobs import Job, JobType, NewJob, NovaEventPayload
 from devstack.launcher.configuration import free_port
 from tests.builders.bound_arqs import create_bound_instance

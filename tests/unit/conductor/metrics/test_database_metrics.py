@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from cyborg_lite.conductor.metrics.database_metrics import DatabaseCollector
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 
 
 class Colors(DatabaseCollector):

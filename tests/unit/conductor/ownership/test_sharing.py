@@ -11,7 +11,7 @@ from cyborg_lite.conductor.ownership.sharing import SharingCheck
 from cyborg_lite.conductor.providers.sync import PlacementSync
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq
-from cyborg_lite.exceptions import RemoteError, ServiceUnavailable
+from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
 from cyborg_lite.model.ownership.sharing import SharingProblem
 from cyborg_lite.model.providers.providers import ProviderInventory
 from tests.builders.provider_rows import add_device, change_deployable

@@ -13,11 +13,8 @@ from cyborg_lite.conductor.arqs.binding import BindHandler, build_bind_job
 from cyborg_lite.conductor.profiles.alternatives import AlternativeService
 from cyborg_lite.db.arqs import arqs, binding
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.exceptions import (
-    DeviceProfileNotFound,
-    RemoteError,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.arqs.arqs import Arq, Scope
 from cyborg_lite.model.profiles.device_profiles import Group, GroupRequirements
 from cyborg_lite.model.queries import Query

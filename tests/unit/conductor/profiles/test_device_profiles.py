@@ -12,7 +12,7 @@ from cyborg_lite.conductor.profiles.device_profiles import (
     viewing_project,
 )
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.exceptions import DeviceProfileNotFound, ImpossibleDeviceProfile
+from cyborg_lite.errors.profiles import DeviceProfileNotFound, ImpossibleDeviceProfile
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext

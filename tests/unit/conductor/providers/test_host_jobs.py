@@ -14,7 +14,9 @@ from cyborg_lite.conductor.providers.sync import (
 )
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import HostSyncBusy, JobLost, ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.jobs import JobLost
+from cyborg_lite.errors.providers import HostSyncBusy
 from cyborg_lite.model.jobs import Job, JobState, Owner
 from tests.builders.provider_rows import add_device
 from tests.doubles.placement import FakePlacement

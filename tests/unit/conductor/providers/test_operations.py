@@ -8,7 +8,8 @@ import pytest
 
 from cyborg_lite.conductor.providers.cache import ProviderCache
 from cyborg_lite.conductor.providers.operations import ProviderOperations
-from cyborg_lite.exceptions import PlacementConflict, RemoteError
+from cyborg_lite.errors.daemons import RemoteError
+from cyborg_lite.errors.providers import PlacementConflict
 from cyborg_lite.model.providers.providers import (
     ActualProvider,
     DesiredProvider,

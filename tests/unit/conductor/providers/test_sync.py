@@ -14,12 +14,8 @@ from cyborg_lite.conductor.providers.sync import (
 )
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import (
-    ComputeNodeAbsent,
-    PlacementConflict,
-    RemoteError,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
+from cyborg_lite.errors.providers import ComputeNodeAbsent, PlacementConflict
 from cyborg_lite.model.jobs import JobState, Owner
 from cyborg_lite.model.providers.providers import (
     Inventories,

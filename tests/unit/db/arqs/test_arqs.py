@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.arqs import arqs, binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq as Row
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.arqs.arqs import STORED_STATES, Arq, Scope, State
 from cyborg_lite.model.jobs import JobType, NewJob
 from cyborg_lite.model.queries import Query

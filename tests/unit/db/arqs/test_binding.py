@@ -16,17 +16,17 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, AttachHandle, Device
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.arqs import (
     ArqNotFound,
     ArqStateConflict,
     BindCancelled,
     HandlesContended,
+    HandlesNotConfirmed,
     InstanceHasArqs,
-    JobLost,
     NoFreeHandle,
 )
+from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.arqs.arqs import Binding, Scope
-from cyborg_lite.model.device_errors import HandlesNotConfirmed
 from cyborg_lite.model.devices.devices import ConfirmedHandle
 from cyborg_lite.model.jobs import Job, JobType, Owner
 from cyborg_lite.model.queries import Query

@@ -10,7 +10,7 @@ from sqlalchemy import update
 from cyborg_lite.db.arqs import arqs, binding, claiming, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Device
-from cyborg_lite.exceptions import NoFreeHandle
+from cyborg_lite.errors.arqs import NoFreeHandle
 from cyborg_lite.model.arqs.arqs import Arq, Scope, State
 from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.jobs import JobType, NewJob

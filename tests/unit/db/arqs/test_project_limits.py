@@ -12,9 +12,9 @@ from sqlalchemy import func, select
 from cyborg_lite.db.arqs import arqs, project_limits, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq
+from cyborg_lite.errors.arqs import ProjectLimitExceeded
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.arqs.project_limits import ARQS, UNLIMITED, ProjectLimits
-from cyborg_lite.model.project_errors import ProjectLimitExceeded
 from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.rows import PROJECT, add_arqs, add_profile
 

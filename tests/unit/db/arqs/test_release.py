@@ -12,11 +12,8 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, Deployable
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.providers import providers
-from cyborg_lite.exceptions import (
-    ArqNotFound,
-    ArqStateConflict,
-    ServiceTokenRequired,
-)
+from cyborg_lite.errors.arqs import ArqNotFound, ArqStateConflict
+from cyborg_lite.errors.requests import ServiceTokenRequired
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobType, NewJob
 from tests.builders.bind_jobs import confirm_all

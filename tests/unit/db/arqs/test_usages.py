@@ -13,9 +13,9 @@ from cyborg_lite.db.arqs import arqs, release, usages
 from cyborg_lite.db.core.clock import read_now_ms
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, UsagePeriod
+from cyborg_lite.errors.arqs import UsageTooLarge
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.arqs.usages import UnitUsage, UsageQuery
-from cyborg_lite.model.project_errors import UsageTooLarge
 from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.rows import PROJECT, add_arqs, add_profile
 

@@ -13,7 +13,7 @@ from cyborg_lite.db.core.tables import AttachHandle
 from cyborg_lite.db.devices import deployables
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import DeployableInUse, DeployableNotFound
+from cyborg_lite.errors.devices import DeployableInUse, DeployableNotFound
 from cyborg_lite.model.bitstreams.program_jobs import ProgramState
 from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.inventory.host_report import Device, HostReport

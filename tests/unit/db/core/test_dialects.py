@@ -4,7 +4,7 @@
 import pytest
 
 from cyborg_lite.db.core import dialects
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.core import engine
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import DeviceProfile
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.base import Conflict
+from cyborg_lite.errors.daemons import (
     ConfigurationError,
-    Conflict,
     DatabaseError,
     ServiceUnavailable,
 )

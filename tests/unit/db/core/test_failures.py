@@ -10,10 +10,10 @@ from psycopg import errors as psycopg
 from sqlalchemy import exc
 
 from cyborg_lite.db.core import failures
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.daemons import (
     DatabaseError,
     DatabaseRefused,
-    InvalidInput,
     ServiceUnavailable,
 )
 

@@ -11,9 +11,9 @@ from cyborg_lite.db.devices import deployables, devices, telemetry
 from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.profiles import profiles
+from cyborg_lite.errors.requests import GenerationConflict
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.telemetry import Usage
-from cyborg_lite.model.generation_errors import GenerationConflict
 from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.queries import Query
 from tests.builders.generation_changes import (

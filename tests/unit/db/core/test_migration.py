@@ -7,7 +7,8 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from cyborg_lite.db.core import migration
-from cyborg_lite.exceptions import ConfigurationError, DatabaseError, InvalidInput
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.daemons import ConfigurationError, DatabaseError
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.core import query
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Device, DeviceProfile
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.queries import Page, Query
 from tests.support.sql_statements import statements
 

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from cyborg_lite.db.core import migration, schema_check
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.exceptions import SchemaOutdated
+from cyborg_lite.errors.daemons import SchemaOutdated
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from cyborg_lite.db.core.tables import (
     Job,
     Service,
 )
-from cyborg_lite.exceptions import DatabaseError
+from cyborg_lite.errors.daemons import DatabaseError
 from cyborg_lite.model.hosts.services import AGENT
 from tests.builders.rows import add_arqs, add_card
 

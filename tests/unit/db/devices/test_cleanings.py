@@ -13,13 +13,10 @@ from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device
 from cyborg_lite.db.devices import cleanings
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.exceptions import (
-    DeviceNotFound,
-    JobLost,
-    NoFreeHandle,
-)
+from cyborg_lite.errors.arqs import NoFreeHandle, UnitsBeingCleaned
+from cyborg_lite.errors.devices import CleaningRefused, DeviceNotFound
+from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.device_errors import CleaningRefused, UnitsBeingCleaned
 from cyborg_lite.model.devices.cleaning import (
     CONDUCTOR_ACTOR,
     CleanProgressState,

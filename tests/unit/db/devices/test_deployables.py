@@ -9,7 +9,7 @@ import pytest
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import deployables
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.queries import Query
 from tests.builders.reports import card, host, report, with_parts

@@ -14,7 +14,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Device as Row
 from cyborg_lite.db.devices import devices
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.queries import Query

@@ -16,7 +16,7 @@ from cyborg_lite.db.devices import events as device_events
 from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.ownership import device_owners
-from cyborg_lite.exceptions import DeviceNotFound
+from cyborg_lite.errors.devices import DeviceNotFound
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind
 from cyborg_lite.model.inventory.host_report import Health

@@ -14,8 +14,14 @@ from cyborg_lite.db.devices.reconfigurations import NewReconfiguration
 from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.exceptions import Conflict, DeviceBusy, DeviceNotFound, JobLost
-from cyborg_lite.model.device_errors import ModeRefused, ReconfigurationRefused
+from cyborg_lite.errors.base import Conflict
+from cyborg_lite.errors.devices import (
+    DeviceNotFound,
+    ModeRefused,
+    ReconfigurationRefused,
+)
+from cyborg_lite.errors.drivers import DeviceBusy
+from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.inventory.host_report import CleaningPolicy, HostReport
 from cyborg_lite.model.jobs import (

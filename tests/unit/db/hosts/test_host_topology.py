@@ -13,7 +13,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device, LoadedRegion
 from cyborg_lite.db.hosts import host_topology
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.exceptions import HostNotFound
+from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.model.hosts.topology import Availability, HostTopology, TopologyUnit
 from cyborg_lite.model.inventory.host_report import Deployable as ReportedDeployable
 from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB, BOUND_EVENT_JOB

@@ -18,7 +18,7 @@ from cyborg_lite.db.core.tables import (
 )
 from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.jobs import administration
-from cyborg_lite.exceptions import HostInUse, HostNotFound, ServiceAlive
+from cyborg_lite.errors.hosts import HostInUse, HostNotFound, ServiceAlive
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.services import ServiceState

@@ -7,7 +7,7 @@ import pytest
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.hosts.services import AGENT, Service, ServiceState
 from cyborg_lite.model.queries import Query
 from tests.builders.service_rows import (

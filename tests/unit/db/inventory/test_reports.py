@@ -12,7 +12,8 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle, Attribute, Deployable, Device
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import changes, reports
-from cyborg_lite.exceptions import HandlesContended, InvalidInput
+from cyborg_lite.errors.arqs import HandlesContended
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.devices.devices import NEW_DEVICE_REASON, DeviceStatus
 from tests.builders.reports import (
     HOST,

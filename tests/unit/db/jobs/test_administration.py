@@ -11,12 +11,9 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.exceptions import (
-    HostNotFound,
-    InvalidInput,
-    JobNotFound,
-    JobRefused,
-)
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.hosts import HostNotFound
+from cyborg_lite.errors.jobs import JobNotFound, JobRefused
 from cyborg_lite.model.jobs import Job, JobRecord, JobState, JobType, NewJob
 from cyborg_lite.model.queries import Query
 from tests.builders.rows import OWNER

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.exceptions import JobLost
+from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob, Owner
 from tests.builders.rows import OWNER
 

@@ -8,9 +8,11 @@ import pytest
 from cyborg_lite.db.arqs import arqs
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import choices, formats, profiles, selectors
-from cyborg_lite.exceptions import DeviceProfileNotFound
+from cyborg_lite.errors.profiles import (
+    DeviceProfileHasAlternatives,
+    DeviceProfileNotFound,
+)
 from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.profile_errors import DeviceProfileHasAlternatives
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import Query
 from tests.builders.alternatives import (

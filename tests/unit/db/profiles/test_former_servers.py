@@ -12,7 +12,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import DeviceProfile, FormerServer
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.exceptions import DeviceProfileDisabled
+from cyborg_lite.errors.profiles import DeviceProfileDisabled
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import JobType, NewJob
 from tests.builders.rows import OWNER, PROJECT, add_card, add_profile, bindings, states

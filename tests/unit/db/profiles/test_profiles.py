@@ -9,7 +9,7 @@ import pytest
 from cyborg_lite.db.arqs import arqs
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.exceptions import (
+from cyborg_lite.errors.profiles import (
     DeviceProfileExists,
     DeviceProfileInUse,
     DeviceProfileNotFound,

@@ -5,7 +5,7 @@ import pytest
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import profiles, rows
-from cyborg_lite.exceptions import DeviceProfileNotFound
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.profiles.device_profiles import ProfileChange
 from tests.builders.alternatives import LARGE, SMALL, create_profile
 

@@ -8,7 +8,7 @@ import pytest
 
 from cyborg_lite.drivers.fpga.intel import IntelFpga
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import DeviceBusy, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 from cyborg_lite.model.devices.modes import list_inventory
 from cyborg_lite.model.inventory.host_report import Device
 from devstack.launcher import sample_hosts

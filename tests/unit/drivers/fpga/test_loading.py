@@ -11,13 +11,8 @@ from cyborg_lite.drivers.fpga.intel import IntelFpga
 from cyborg_lite.drivers.fpga.loading import ProgrammableFpgaDriver
 from cyborg_lite.drivers.fpga.xilinx import XilinxFpga
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import (
-    BitstreamRefused,
-    DeviceBusy,
-    DeviceGone,
-    DriverError,
-    LoadingFailed,
-)
+from cyborg_lite.errors.bitstreams import BitstreamRefused, LoadingFailed
+from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.inventory.host_report import Health
 from tests.builders.bitstream_files import (

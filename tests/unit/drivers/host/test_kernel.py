@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
-from cyborg_lite.exceptions import DeviceBusy, DeviceGone, DeviceHangs, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DeviceHangs, DriverError
 
 _CARD = '0000:3b:00.0'
 _OTHER = '0000:af:00.0'

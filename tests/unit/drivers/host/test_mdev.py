@@ -9,7 +9,7 @@ import pytest
 from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.mdev import Mdevs, MdevSpec, list_uuids
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.exceptions import DeviceGone, DriverError
+from cyborg_lite.errors.drivers import DeviceGone, DriverError
 from tests.hosts.kernel import FakeKernel
 
 CARD = '0000:af:00.0'

@@ -12,7 +12,7 @@ import pytest
 from cyborg_lite.drivers.host import privileged, privileges
 from cyborg_lite.drivers.host.kernel import PrivilegedKernel
 from cyborg_lite.drivers.host.tools import ToolResult, Tools
-from cyborg_lite.exceptions import DriverError, ToolMissing, ToolTimedOut
+from cyborg_lite.errors.drivers import DriverError, ToolMissing, ToolTimedOut
 
 _run = Tools(PrivilegedKernel())
 _PRINT = 'import sys; print(sys.argv[1:]); print("bad", file=sys.stderr); sys.exit(3)'

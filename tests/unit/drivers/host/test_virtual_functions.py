@@ -10,7 +10,7 @@ from cyborg_lite.drivers.host.virtual_functions import (
     VirtualFunctions,
     list_vf_addresses,
 )
-from cyborg_lite.exceptions import DeviceBusy, DeviceHangs, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DeviceHangs, DriverError
 from tests.hosts import sysfs_tree
 from tests.hosts.kernel import FakeKernel
 from tests.hosts.sysfs_device import Plug

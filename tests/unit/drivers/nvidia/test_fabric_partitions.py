@@ -8,7 +8,8 @@ import pytest
 
 from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.nvidia.fabric_partitions import FabricGroups
-from cyborg_lite.exceptions import ConfigurationError, DeviceBusy, DriverError
+from cyborg_lite.errors.daemons import ConfigurationError
+from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 from tests.hosts.kernel import FakeKernel
 
 CARDS = '0000:1b:00.0', '0000:43:00.0'

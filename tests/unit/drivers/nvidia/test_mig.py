@@ -13,7 +13,7 @@ from cyborg_lite.drivers.nvidia.mig import (
     list_layouts,
     parse_layout,
 )
-from cyborg_lite.exceptions import DeviceBusy, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 from cyborg_lite.model.devices.modes import list_inventory
 from cyborg_lite.model.inventory.host_report import Device
 from cyborg_lite.testing.preparation_checks import build_handle

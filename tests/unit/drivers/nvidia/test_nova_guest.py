@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
-from cyborg_lite.exceptions import DeviceBusy
+from cyborg_lite.errors.drivers import DeviceBusy
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from tests.doubles.nova_guest import HostDevice, NovaHost
 from tests.hosts.vgpu_bench import VgpuBench

@@ -9,7 +9,7 @@ import pytest
 from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.nvidia.sriov_manage import SriovManage
-from cyborg_lite.exceptions import DeviceBusy, DeviceGone
+from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone
 from tests.doubles.file_driver import FileKernel
 
 CARD = '0000:82:00.0'

@@ -3,7 +3,7 @@
 
 import pytest
 
-from cyborg_lite.exceptions import DeviceBusy
+from cyborg_lite.errors.drivers import DeviceBusy
 from tests.hosts.vgpu_bench import MakeBench, VgpuBench, type_file
 
 _L40S = '0000:82:00.0'

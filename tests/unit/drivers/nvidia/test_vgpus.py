@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
-from cyborg_lite.exceptions import DeviceBusy, DeviceHangs, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DeviceHangs, DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import Health
 from tests.hosts.vgpu_bench import MakeBench, VgpuBench

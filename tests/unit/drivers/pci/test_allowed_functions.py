@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from cyborg_lite.drivers.pci.allowed_functions import AllowedFunctions, parse_entries
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.ownership.nova_config import NovaPciFunction
 

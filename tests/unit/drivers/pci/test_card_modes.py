@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from cyborg_lite.drivers.pci.card_modes import DeclaredModes
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from tests.builders.reports import card
 
 _CARD = replace(card(0x3B), hardware_id='GPU-1')

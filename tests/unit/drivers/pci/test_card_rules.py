@@ -18,7 +18,7 @@ from cyborg_lite.drivers.pci.card_rules import (
     parse_rules,
     read_cyborg_rules,
 )
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 
 _CARD = ('0000:af:00.0', 'GPU-0d1b2c3d-5a5a', '10de:1eb8')
 

@@ -11,7 +11,7 @@ import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.pci.generic import GenericPci
-from cyborg_lite.exceptions import DeviceBusy, DeviceGone, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.testing.preparation_checks import build_handle

@@ -5,7 +5,7 @@ import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.pci.function_groups import FunctionGroups, parse_group
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 
 _HOST = Host('compute-1')
 GPU, AUDIO, PORT = '0000:3b:00.0', '0000:3b:00.1', '0000:18:00.0'

@@ -13,7 +13,7 @@ from cyborg_lite.drivers.network.sriov_nic import SriovNic
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.drivers.pci.generic import GenericPci
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import DiscoveryResult, Health
 from cyborg_lite.testing.preparation_checks import build_handle

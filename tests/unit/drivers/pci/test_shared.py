@@ -11,7 +11,7 @@ import pytest
 from cyborg_lite.drivers.gpus.intel import IntelGpu
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.pci.shared import VIRTUAL_FUNCTIONS_OPTION
-from cyborg_lite.exceptions import DeviceBusy, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import Device, Health
 from cyborg_lite.testing.preparation_checks import build_handle

@@ -7,7 +7,7 @@ import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.qat.driver import IntelQat
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.inventory.host_report import Device
 from tests.hosts.kernel import FakeKernel
 

@@ -8,7 +8,7 @@ import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.storage.nvme import NvmeDrive
-from cyborg_lite.exceptions import DeviceBusy
+from cyborg_lite.errors.drivers import DeviceBusy
 from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from tests.hosts import mount_tables, sysfs_tree
 from tests.hosts.sysfs_device import Plug

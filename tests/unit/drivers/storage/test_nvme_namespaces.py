@@ -9,7 +9,7 @@ import pytest
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.storage.nvme import NvmeDrive
 from cyborg_lite.drivers.storage.nvme_namespaces import format_layout, parse_layout
-from cyborg_lite.exceptions import DeviceBusy, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 from cyborg_lite.model.inventory.host_report import Device
 from tests.hosts import mount_tables
 from tests.hosts.nvme_tools import CAPACITY, NvmeKernel

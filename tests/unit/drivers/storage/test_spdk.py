@@ -10,7 +10,7 @@ import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.storage.spdk import SpdkTargets
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import DiscoveryResult, HandleType, Health
 from cyborg_lite.testing.preparation_checks import build_handle

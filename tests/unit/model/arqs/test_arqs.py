@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 
-from cyborg_lite.exceptions import ArqStateConflict
+from cyborg_lite.errors.arqs import ArqStateConflict
 from cyborg_lite.model.arqs.arqs import (
     RESOLVED_STATES,
     STORED_STATES,

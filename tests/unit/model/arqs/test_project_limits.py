@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 import pytest
 
+from cyborg_lite.errors.arqs import ProjectLimitExceeded
 from cyborg_lite.model.arqs.project_limits import (
     UNLIMITED,
     ProjectLimits,
     list_resources,
 )
-from cyborg_lite.model.project_errors import ProjectLimitExceeded
 
 NAMES = ('accelerator_requests', 'class:PGPU')
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from cyborg_lite.exceptions import BitstreamRefused
+from cyborg_lite.errors.bitstreams import BitstreamRefused
 from cyborg_lite.model.bitstreams import bitstreams
 from tests.builders.bitstream_files import LARGEST, OTHER_FUNCTION, image
 

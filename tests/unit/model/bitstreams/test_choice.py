@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from cyborg_lite.exceptions import BitstreamNotFound, BitstreamRefused
+from cyborg_lite.errors.bitstreams import BitstreamNotFound, BitstreamRefused
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.bitstreams import Image
 from cyborg_lite.model.bitstreams.choice import (

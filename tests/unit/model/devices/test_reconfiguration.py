@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.model.device_errors import InvalidSettings
+from cyborg_lite.errors.devices import InvalidSettings
 from cyborg_lite.model.devices.reconfiguration import DeviceFacts, HardwareSet
 
 _DEVICE = DeviceFacts(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.devices.cleaning import (
     CleanProgress,
     CleanProgressState,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.inventory.host_report import AttachHandle, Device, HostReport
 from cyborg_lite.model.inventory.report_rules import check_report

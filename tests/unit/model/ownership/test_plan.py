@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.ownership.owners import OwnedDevice
 from cyborg_lite.model.ownership.plan import (
     Owner,

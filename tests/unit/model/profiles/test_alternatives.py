@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from cyborg_lite.exceptions import InvalidDeviceProfile
+from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model.profiles import alternatives, grammar
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Limits
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cyborg_lite.exceptions import InvalidDeviceProfile
+from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model.profiles import group_keys
 from cyborg_lite.model.profiles.device_profiles import Limits
 from tests.builders.json_values import ANY_JSON

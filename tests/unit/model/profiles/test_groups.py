@@ -3,7 +3,7 @@
 
 import pytest
 
-from cyborg_lite.exceptions import InvalidDeviceProfile
+from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model.profiles.device_profiles import Limits
 from cyborg_lite.model.profiles.groups import parse_group, parse_groups
 

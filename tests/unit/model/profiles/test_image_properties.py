@@ -3,7 +3,7 @@
 
 import pytest
 
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.profiles.image_properties import (
     add_image_properties,
     parse_image_properties,

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cyborg_lite.errors.profiles import InvalidSelector
 from cyborg_lite.model.profiles.selector_grammar import check_selector, parse_selector
 from cyborg_lite.model.profiles.selectors import (
     Combination,
     Comparison,
-    InvalidSelector,
     Negation,
 )
 from tests.builders.selector_texts import DECLARATIONS, TREES, Node, write_text

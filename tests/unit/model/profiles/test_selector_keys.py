@@ -3,7 +3,7 @@
 
 import pytest
 
-from cyborg_lite.exceptions import InvalidDeviceProfile
+from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.profiles.selector_grammar import parse_selector
 from cyborg_lite.model.profiles.selector_keys import compile_group, find_selector

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.exceptions import InvalidDeviceProfile
+from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.profiles.device_profiles import Group, Limits, ProfileChange
 from cyborg_lite.model.profiles.grammar import parse_profile_change

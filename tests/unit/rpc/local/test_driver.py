@@ -11,7 +11,8 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
-from cyborg_lite.exceptions import ArqNotFound, CyborgError
+from cyborg_lite.errors.arqs import ArqNotFound
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.local import broker as local_broker
 from cyborg_lite.rpc.local import driver

@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.exceptions import (
-    DriverError,
-    MessageRefused,
-    ServiceUnavailable,
-)
+from cyborg_lite.errors.daemons import MessageRefused, ServiceUnavailable
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.security.keys import OwnKey, Peer, Role, SecretKeys, derive_key
 from cyborg_lite.rpc.security.replay import Challenged

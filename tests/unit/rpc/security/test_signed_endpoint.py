@@ -7,7 +7,8 @@ from typing import Any
 import oslo_messaging
 import pytest
 
-from cyborg_lite.exceptions import DeviceProfileNotFound, MessageRefused
+from cyborg_lite.errors.daemons import MessageRefused
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.dispatcher import Dispatcher, serves
 from cyborg_lite.rpc.interface import Conductor

@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
-from cyborg_lite.exceptions import (
-    DeviceProfileNotFound,
-    DriverError,
-    HostAway,
-    MessageRefused,
-)
+from cyborg_lite.errors.daemons import MessageRefused
+from cyborg_lite.errors.drivers import DriverError
+from cyborg_lite.errors.hosts import HostAway
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.inventory.report_changes import diff_reports

@@ -12,7 +12,7 @@ from cyborg_lite.clients.placement import ProviderTraits
 from cyborg_lite.conductor.providers.sync import PlacementSync, SyncMode, SyncResult
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.providers import providers
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.providers.providers import ProviderInventory, TreeNode
 from cyborg_lite.model.traits import OWNER_CYBORG
 from tests.builders.provider_rows import add_device, change_deployable, remove_devices

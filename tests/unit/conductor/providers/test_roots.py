@@ -8,7 +8,7 @@ import pytest
 
 from cyborg_lite.conductor.providers.sync import PlacementSync, SyncMode, SyncResult
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.exceptions import ComputeNodeAbsent
+from cyborg_lite.errors.providers import ComputeNodeAbsent
 from cyborg_lite.model.providers.providers import ProviderInventory
 from cyborg_lite.model.traits import OWNER_CYBORG
 from tests.builders.provider_rows import add_device, remove_devices

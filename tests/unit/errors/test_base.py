@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import pytest
 from oslo_messaging._drivers import common
 
-from cyborg_lite import exceptions
-from cyborg_lite.exceptions import CyborgError, MalformedMessage, NotFound
+from cyborg_lite import errors
+from cyborg_lite.errors.arqs import ArqNotFound
+from cyborg_lite.errors.base import CyborgError, NotFound
+from cyborg_lite.errors.daemons import ConfigurationError, MalformedMessage
 from cyborg_lite.model.text import is_storable
-from cyborg_lite.rpc import remote_errors, transport
+from cyborg_lite.rpc import remote_errors
 
 
 def _subclasses(root: type[CyborgError]) -> Iterator[type[CyborgError]]:
@@ -45,7 +47,7 @@ def test_error_text_contains_every_field(cls: type[CyborgError]) -> None:
 
 @pytest.mark.parametrize('reason', ['No such file', 'No such file.'])
 def test_full_text_of_error_is_two_sentences(reason: str) -> None:
-    error = exceptions.ConfigurationError(reason=reason)
+    error = ConfigurationError(reason=reason)
     assert error.full_text == f'No such file. {error.advice}'
 
 
@@ -75,9 +77,7 @@ def test_error_sent_by_rpc_keeps_class_and_fields(cls: type[CyborgError]) -> Non
         serialized = common.serialize_remote_exception(
             (cls, error, error.__traceback__)
         )
-    rebuilt = common.deserialize_remote_exception(
-        serialized, transport.EXCEPTION_MODULES
-    )
+    rebuilt = common.deserialize_remote_exception(serialized, list(errors.MODULES))
     assert isinstance(rebuilt, cls)
     assert rebuilt.text == error.text
     if cls is not CyborgError:
@@ -87,7 +87,7 @@ def test_error_sent_by_rpc_keeps_class_and_fields(cls: type[CyborgError]) -> Non
 
 def test_error_without_required_field_raises_key_error() -> None:
     with pytest.raises(KeyError):
-        exceptions.ArqNotFound()
+        ArqNotFound()
 
 
 def test_text_can_be_stored_and_sent() -> None:

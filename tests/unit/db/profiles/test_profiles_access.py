@@ -9,7 +9,8 @@ import pytest
 from cyborg_lite.db.arqs import arqs
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.exceptions import DeviceProfileNotFound, InvalidInput
+from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import Query
 from tests.support.sql_statements import statements
