@@ -20,7 +20,6 @@ from cyborg_lite.drivers.fpga.intel_ports import (
     PortModes,
 )
 from cyborg_lite.drivers.fpga.loading import ProgrammableFpgaDriver, loading_options
-from cyborg_lite.drivers.host import tools
 from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, ModesPciDriver
@@ -86,13 +85,8 @@ class IntelFpga(ProgrammableFpgaDriver, ModesPciDriver):
     }
 
     # Any: each option has its own type.
-    def __init__(
-        self,
-        host: Host,
-        options: Mapping[str, Any],
-        runner: tools.ToolRunner | None = None,
-    ) -> None:
-        super().__init__(host, options, runner)
+    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+        super().__init__(host, options)
         # The function id of the last load by address and region: the port of a guest
         # cannot be read.
         self._last_functions: dict[tuple[str, str], str] = {}

@@ -48,14 +48,9 @@ class ProgrammableFpgaDriver(FpgaDriver):
     IMAGE_DRIVERS: ClassVar[tuple[str, ...]] = ()
 
     # Any: each option has its own type.
-    def __init__(
-        self,
-        host: Host,
-        options: Mapping[str, Any],
-        runner: tools.ToolRunner | None = None,
-    ) -> None:
+    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
         super().__init__(host, options)
-        self._run = runner or tools.Tools(host.kernel)
+        self.run_tool: tools.ToolRunner = tools.Tools(host.kernel)
         self._guard = threading.Lock()
         # The results from before a load in progress, by address.
         self._loading: dict[str, DiscoveryResult] = {}
@@ -168,7 +163,7 @@ class ProgrammableFpgaDriver(FpgaDriver):
             else self.build_command(card, before, file)
         )
         try:
-            tool_result = self._run(command, self._options['program_timeout'])
+            tool_result = self.run_tool(command, self._options['program_timeout'])
         except ToolTimedOut as error:
             raise LoadingFailed(image=image, reason=error.text) from error
         try:

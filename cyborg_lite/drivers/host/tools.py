@@ -5,9 +5,9 @@ Discovery never runs a tool. Drivers receive the runner as an argument, so that 
 can pass a runner that replays recorded output.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 from oslo_log import log
 
@@ -34,18 +34,8 @@ class ToolResult:
         return f'exit status {self.status}: {text[-_MAX_SUMMARY:] or "no output"}'
 
 
-class ToolRunner(Protocol):
-    """A callable that runs a tool."""
-
-    def __call__(self, command: Sequence[str], timeout: float) -> ToolResult:
-        """Run a tool to its end.
-
-        :param timeout: seconds
-        :raises ToolTimedOut: the tool was killed
-        :raises ToolMissing: there is no such program
-        :raises DriverError: the tool cannot be started or is not allowed
-        """
-        ...
+# Runs a command for at most a number of seconds, as ``Tools``.
+ToolRunner: TypeAlias = Callable[[Sequence[str], float], ToolResult]
 
 
 class Tools:
@@ -55,7 +45,13 @@ class Tools:
         self._kernel = kernel
 
     def __call__(self, command: Sequence[str], timeout: float) -> ToolResult:
-        """Run a tool, as described in ``ToolRunner``."""
+        """Run a tool to its end.
+
+        :param timeout: seconds
+        :raises ToolTimedOut: the tool was killed
+        :raises ToolMissing: there is no such program
+        :raises DriverError: the tool cannot be started or is not allowed
+        """
         LOG.info('Running %s', ' '.join(command))
         try:
             status, output = self._kernel.load(command, timeout)

@@ -196,8 +196,8 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver):
 
     def traits(self, function: PciFunction) -> tuple[str, ...]:
         """Return the traits of a whole card, and the one of a fabric of NVSwitches."""
-        has_fabric = self.vgpu_offer.fabric.has_card(function.device)
-        return super().traits(function) + ((nvswitch.TRAIT,) if has_fabric else ())
+        fabric = self.vgpu_offer.list_fabric_traits(function)
+        return (*super().traits(function), *fabric)
 
     def list_attributes(self, function: PciFunction) -> Iterator[TypedAttribute]:
         """Yield the typed attributes of whole cards and of vGPUs."""

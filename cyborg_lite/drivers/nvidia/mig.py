@@ -17,6 +17,7 @@ from cyborg_lite.drivers.nvidia.capacity import instance_depth, list_gpu_instanc
 from cyborg_lite.drivers.nvidia.layout import VgpuLayout, VgpuType, read_layout
 from cyborg_lite.drivers.nvidia.nvml import Nvml
 from cyborg_lite.drivers.nvidia.offer import VENDOR_DRIVER, VgpuOffer
+from cyborg_lite.drivers.nvidia.selection import list_traits
 from cyborg_lite.drivers.pci.card_modes import CardModes, DeclaredModes
 from cyborg_lite.errors.drivers import DeviceBusy
 from cyborg_lite.model.devices.modes import OfferedInventory
@@ -213,12 +214,14 @@ class MigModes(CardModes):
         self, card: PciFunction, vgpus: VgpuLayout, instances: Sequence[Profile]
     ) -> Iterator[OfferedInventory]:
         """Yield what a card offers with a layout of GPU instances."""
+        fabric = self._offer.list_fabric_traits(card)
         for text in self._offer.find_configured(card):
             vgpu_type = vgpus.find_type(text) or VgpuType('', text, available=0)
             total = count_profile(instances, vgpu_type)
             if total:
-                traits = tuple(sorted(self._offer.list_traits(card, vgpu_type)))
-                yield OfferedInventory(self._offer.resource_class, total, traits)
+                traits = (*list_traits(card.device, vgpu_type), *fabric)
+                resource_class = self._offer.resource_class
+                yield OfferedInventory(resource_class, total, tuple(sorted(traits)))
 
 
 def _list_places(card: PciFunction) -> tuple[int, ...]:

@@ -34,11 +34,9 @@ from cyborg_lite.drivers.nvidia.selection import (
 )
 from cyborg_lite.drivers.pci.card_rules import CardRules
 from cyborg_lite.drivers.pci.cards import PciCards
-from cyborg_lite.drivers.pci.functions import custom_name
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health
 from cyborg_lite.model.inventory.typed_attributes import DRIVER_VERSION
-from cyborg_lite.model.traits import OWNER_CYBORG
 
 VENDOR_DRIVER: Final = 'nvidia'
 
@@ -110,11 +108,9 @@ class VgpuOffer:
         virtual = function.virtfns or list_vf_addresses(function, count)
         return self._rules.find_values(function.address, uuid, function.ids, *virtual)
 
-    def list_traits(self, card: PciFunction, vgpu_type: VgpuType) -> tuple[str, ...]:
-        """Return the traits of the vGPUs of a type."""
-        model = custom_name('NVIDIA', card.device, vgpu_type.label)
-        fabric = (TRAIT,) if self.fabric.has_card(card.device) else ()
-        return OWNER_CYBORG, model, *fabric
+    def list_fabric_traits(self, card: PciFunction) -> tuple[str, ...]:
+        """Return the trait of a fabric of NVSwitches; empty without one."""
+        return (TRAIT,) if self.fabric.has_card(card.device) else ()
 
     def build_unreadable(self, function: PciFunction, reason: str) -> DiscoveryResult:
         """Return the last readable device of a card, with everything reserved."""
@@ -152,7 +148,7 @@ class VgpuOffer:
                 selection=selection,
                 totals=totals,
                 memory=memory,
-                more_traits=(TRAIT,) if self.fabric.has_card(function.device) else (),
+                more_traits=self.list_fabric_traits(function),
                 # A guest with a whole card brings a driver of its own.
                 driver=(DRIVER_VERSION.of(version),) if version else (),
                 resource_class=self.resource_class,

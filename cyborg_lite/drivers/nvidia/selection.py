@@ -167,9 +167,17 @@ class VgpuCard:
     selection: VgpuSelection
     totals: Mapping[str, int]  # capacity by label of the type
     memory: int | None = None  # MiB; None: unknown
-    more_traits: tuple[str, ...] = ()  # beside the one of model and type
+    more_traits: tuple[str, ...] = ()  # beside those of ``list_traits``
     driver: tuple[TypedAttribute, ...] = ()  # of the vendor driver of the host
     resource_class: str = VGPU
+
+
+def list_traits(product: str, vgpu_type: VgpuType) -> tuple[str, ...]:
+    """Return the traits of the vGPUs of a type.
+
+    :param product: device id of the card
+    """
+    return OWNER_CYBORG, custom_name('NVIDIA', product, vgpu_type.label)
 
 
 def build_deployable(card: VgpuCard) -> Deployable:
@@ -257,8 +265,7 @@ def _build_deployable(
     elsewhere = [vgpu for vgpu in foreign if is_mdev or vgpu.address not in addresses]
     blocked = {vgpu.address for vgpu in card.selection.foreign}
     blocked |= set(card.layout.unusable)
-    type_trait = custom_name('NVIDIA', card.product, vgpu_type.label)
-    traits = (OWNER_CYBORG, type_trait, *card.more_traits)
+    traits = (*list_traits(card.product, vgpu_type), *card.more_traits)
     handles = tuple(
         _build_handle(card.layout.mode, vgpu_type, address, number)
         for number, address in enumerate(addresses)

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from cyborg_lite.drivers import nvme_cleaning
 from cyborg_lite.drivers.host import disk_use
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.drivers.host.tools import ToolRunner, Tools
+from cyborg_lite.drivers.host.tools import Tools
 from cyborg_lite.drivers.nvme_cleaning import CleanMethod, NvmeCleaner
 from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, ModesPciDriver
 from cyborg_lite.drivers.pci.driver import PciDriver
@@ -73,20 +73,11 @@ class NvmeDrive(ModesPciDriver):
     )
 
     # Any: each option has its own type.
-    def __init__(
-        self,
-        host: Host,
-        options: Mapping[str, Any],
-        runner: ToolRunner | None = None,
-    ) -> None:
-        """Store the arguments.
-
-        :param runner: runs the tools; None: through the privileged process
-        """
+    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
         super().__init__(host, options)
         method = CleanMethod(options.get('clean_method', CleanMethod.AUTO))
-        tools = runner or Tools(host.kernel)
-        self._cleaner = NvmeCleaner(tools, method)
+        tools = Tools(host.kernel)
+        self.cleaner = NvmeCleaner(tools, method)
         self._ports = DrivePorts(
             lambda address: self.find_host_user(PciFunction(host, address))
         )
@@ -134,14 +125,14 @@ class NvmeDrive(ModesPciDriver):
 
     def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
         """Return the steps that erase the drive."""
-        return self._cleaner.list_steps(PciFunction(self._host, handle.control_address))
+        return self.cleaner.list_steps(PciFunction(self._host, handle.control_address))
 
     def run_clean_step(
         self, handle: AllocatedHandle, name: str, abort: threading.Event
     ) -> str:
         """Erase the drive; no step can be aborted."""
         function = PciFunction(self._host, handle.control_address)
-        return self._cleaner.run_step(function, name)
+        return self.cleaner.run_step(function, name)
 
     def is_own_vendor(self, function: PciFunction) -> bool:
         """Return True for every vendor."""

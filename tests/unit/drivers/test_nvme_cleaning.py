@@ -122,7 +122,8 @@ def test_driver_declares_policy_and_erases(drive: PciFunction) -> None:
     tools = NvmeTools(sanicap=1)
     tools.polls = 0
     options = {'offer_without_reset': False, 'cleaning': 'one-time'}
-    driver = NvmeDrive(drive.host, options, tools)
+    driver = NvmeDrive(drive.host, options)
+    driver.cleaner = NvmeCleaner(tools, _AUTO)
     results = {result.address: result.device for result in driver.discover()}
     device = results[_FREE]
     assert device is not None

@@ -57,7 +57,8 @@ class FpgaHost:
 
     def restart(self) -> None:
         """Create the components anew, as a restarted agent does."""
-        driver = IntelFpga(self.host, _OPTIONS, self.tool)
+        driver = IntelFpga(self.host, _OPTIONS)
+        driver.run_tool = self.tool
         loaded = LoadedBitstreams(self.store_directory, self.host)
         cache = ImageCache(
             self.store_directory, self.images, largest=10_000, capacity=10_000

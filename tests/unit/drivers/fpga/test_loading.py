@@ -71,7 +71,8 @@ def intel(host: Host) -> Bench:
         region / 'dfl-fme.0/dfl-fme-mgr.0/fpga_manager/fpga0',
         OTHER_FUNCTION,
     ).on_device(bench.directory)
-    bench.driver = IntelFpga(host, {**_OPTIONS, 'tool': 'fpgaconf'}, bench.tool)
+    bench.driver = IntelFpga(host, {**_OPTIONS, 'tool': 'fpgaconf'})
+    bench.driver.run_tool = bench.tool
     return bench
 
 
@@ -84,7 +85,8 @@ def xilinx(host: Host) -> Bench:
     bench.tool = FakeTool(user / 'xclbinuuid', manager, _XCLBIN)
     bench.tool.on_device(bench.directory)
     tools = {'tool': 'xbutil', 'shell_tool': 'xbmgmt'}
-    bench.driver = XilinxFpga(host, {**_OPTIONS, **tools}, bench.tool)
+    bench.driver = XilinxFpga(host, {**_OPTIONS, **tools})
+    bench.driver.run_tool = bench.tool
     return bench
 
 
@@ -164,7 +166,8 @@ def test_program_unreadable_port_accepts_kernel_status(
     fme = bench.directory / 'fpga_region/region2/dfl-fme.1'
     manager = fme / 'dfl-fme-mgr.1/fpga_manager/fpga1'
     bench.tool = FakeTool(Path('/nonexistent'), manager, OTHER_FUNCTION)
-    bench.driver = IntelFpga(host, {**_OPTIONS, 'tool': 'fpgaconf'}, bench.tool)
+    bench.driver = IntelFpga(host, {**_OPTIONS, 'tool': 'fpgaconf'})
+    bench.driver.run_tool = bench.tool
     device = bench.program()
     assert _TRAIT in device.root.traits
     assert _TRAIT in bench.device.root.traits
@@ -184,7 +187,8 @@ def test_program_unfinished_load_raises_loading_failed(
         state.write_text('write\n')
 
     bench.tool.meanwhile = stop_in_the_middle
-    bench.driver = IntelFpga(host, {**_OPTIONS, 'tool': 'fpgaconf'}, bench.tool)
+    bench.driver = IntelFpga(host, {**_OPTIONS, 'tool': 'fpgaconf'})
+    bench.driver.run_tool = bench.tool
     with pytest.raises(LoadingFailed, match='write'):
         bench.program()
 
@@ -364,7 +368,8 @@ def test_program_without_handler_is_refused(
 ) -> None:
     install_module(intel, 'dfl_pci', '2.9.1')
     options = {**_OPTIONS, 'tool': 'fpgaconf', 'setup_roles': ['intel-fpga']}
-    intel.driver = IntelFpga(intel.host, options, intel.tool)
+    intel.driver = IntelFpga(intel.host, options)
+    intel.driver.run_tool = intel.tool
     with pytest.raises(BitstreamRefused, match=reason.replace('.', r'\.')):
         intel.program(properties=properties)
     assert intel.tool.commands == []

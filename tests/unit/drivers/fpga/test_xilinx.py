@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the driver for Xilinx Alveo cards."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -47,25 +46,15 @@ def _bind(host: Host, address: str, driver: str | None) -> None:
         link.symlink_to(target)
 
 
-@pytest.mark.parametrize('name', sysfs_tree.hosts())
-def test_discover_returns_expected_devices(name: str, host: Host) -> None:
-    built = sysfs_tree.build(name, host.root)
-    devices = built.expect['devices'] if name in _HOSTS else []
-    expected = {fields['pci']: fields for fields in devices}
-    actual = {a: r.device for a, r in _results(host).items() if r.device}
-    assert set(actual) == set(expected)
-    for address, fields in expected.items():
-        root = actual[address].root
-        assert root.name == f'compute-1_{address}'
-        assert root.total == fields['total']
-        if not fields['total']:
-            assert actual[address].health_reason in _REASONS
-            continue
-        assert root.resource_class == fields['rc']
-        assert set(root.traits) == {trait.lstrip('+') for trait in fields['traits']}
-        kind, count, info = fields['handles']
-        assert [handle.type for handle in root.handles] == [kind] * count
-        assert json.dumps(dict(root.handles[0].info), sort_keys=True) == info
+def test_discover_card_without_region_says_why(host: Host) -> None:
+    reasons = set()
+    for name in _HOSTS:
+        tree = host.root / name
+        sysfs_tree.build(name, tree)
+        devices = [item.device for item in _results(Host('c', tree)).values()]
+        withheld = [item for item in devices if item and not item.root.total]
+        reasons |= {item.health_reason for item in withheld}
+    assert reasons == set(_REASONS)
 
 
 def test_discover_offers_user_function_only(host: Host) -> None:
@@ -157,7 +146,3 @@ def test_discover_card_with_guest_is_unchanged(host: Host) -> None:
         (_directory(host, _USER) / file).unlink()
     _bind(host, _USER, 'vfio-pci')
     assert _device(host, _CARD, driver) == before
-
-
-def test_discover_empty_host_returns_none(host: Host) -> None:
-    assert _results(host) == {}

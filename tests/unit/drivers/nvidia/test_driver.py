@@ -4,7 +4,6 @@
 import re
 import shutil
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 
@@ -120,27 +119,6 @@ def test_discover_removed_card_does_not_hide_others(host: Host) -> None:
     assert first.address == '0000:82:00.0'
     assert len(results) == 32
     assert '0000:c3:00.0' not in {result.address for result in results}
-
-
-@pytest.mark.parametrize(
-    'name', ['vendor', 'device', 'class', 'driver', 'iommu_group', 'config', 'reset']
-)
-def test_discover_unreadable_file_does_not_hide_others(name: str, host: Host) -> None:
-    sysfs_tree.build('t4-mdev', host.root)
-    broken = host.root / f'sys/bus/pci/devices/0000:3b:00.0/{name}'
-    broken.unlink()
-    broken.mkdir()  # every read of it fails
-    assert _results(host)['0000:af:00.0'].reason.startswith('divided')
-
-
-def test_discover_is_repeatable(host: Host) -> None:
-    sysfs_tree.build('a100-sriov-mig', host.root)
-    driver = NvidiaGpu(host, _OPTIONS)
-    assert list(driver.discover()) == list(driver.discover())
-
-
-def test_discover_empty_host_returns_none(tmp_path: Path) -> None:
-    assert _results(Host('compute-1', tmp_path)) == {}
 
 
 def test_vgpus_have_version_of_host_driver(host: Host) -> None:

@@ -54,10 +54,3 @@ def test_set_mode_changes_services_while_card_is_down(
     assert texts == ['down', 'sym', 'up']
     with pytest.raises(DriverError, match='has no mode fast'):
         driver.set_mode(device, 'fast')
-
-
-def test_card_that_is_down_is_out_of_order(
-    driver: IntelQat, kernel: FakeKernel
-) -> None:
-    (kernel.root / 'sys/bus/pci/devices' / _CARD / 'qat/state').write_text('down\n')
-    assert _scan(driver).health_reason == 'qat/state is down'
