@@ -619,7 +619,8 @@ class Conductor(Protocol):
 class Agents(Protocol):
     """Calls of the conductor; the agent of ``host`` serves each.
 
-    Every method also raises HostAway: the agent does not answer.
+    Every method also raises HostAway: the agent does not answer, or another call
+    changes the device. A repetition continues.
     """
 
     # --- attach handles ---
@@ -629,8 +630,10 @@ class Agents(Protocol):
     ) -> tuple[ConfirmedHandle, ...]:
         """Prepare all handles for the instance, or none. Safe to repeat.
 
-        :returns: the handles that are prepared
-        :raises DriverError: a handle cannot be prepared; the agent releases the others
+        :returns: the handles that are prepared now. A handle is missing if it was
+            released or claimed again during the call.
+        :raises DriverError: a handle cannot be prepared; those that this call has
+            prepared are released
         """
 
     def connect(
@@ -663,6 +666,7 @@ class Agents(Protocol):
     def set_mode(self, context: RequestContext, host: str, order: ModeOrder) -> Device:
         """Set the mode of a device and return the changed device. Safe to repeat.
 
+        :raises DeviceBusy: an instance or a program uses the device
         :raises ModeUnknown: the change and its rollback failed
         :raises DriverError: the device has its previous mode
         """
@@ -692,7 +696,8 @@ class Agents(Protocol):
         """Start a cleaning run in the background, unless it has started.
 
         :param session: of the progress that ``read_cleaning`` has returned
-        :raises DriverError: the order is stale, or the device cannot be cleaned
+        :raises DriverError: the order is stale, or the handle is in use
+        :raises DeviceGone: no driver reports the device
         """
 
     def abort_cleaning(

@@ -8,9 +8,6 @@ therefore gain fields that have defaults without a new major version. A class th
 states a ``VERSION`` is rejected when the major number differs.
 
 A class with ``OMITS_DEFAULTS`` sends only the fields that differ from their defaults.
-
-A field may have another name in messages. Its metadata then contains that name:
-``field(metadata={'wire': 'turn'})``. Names in messages never change.
 """
 
 import dataclasses
@@ -53,7 +50,7 @@ def _encoder(kind: Hashable) -> Encoder:
 
 
 def _dataclass_encoder(cls: type[Any]) -> Encoder:
-    names = tuple(_field_names(cast(Hashable, cls)).items())
+    names = _field_names(cast(Hashable, cls))
     if getattr(cls, 'OMITS_DEFAULTS', False):
         return functools.partial(_encode_changes, names, cls())
     version = getattr(cls, 'VERSION', None)
@@ -62,21 +59,19 @@ def _dataclass_encoder(cls: type[Any]) -> Encoder:
     def encode(value: Any) -> Any:
         """Convert an object of the class to a JSON object."""
         data = dict(start)
-        for key, name in names:
+        for name in names:
             item = getattr(value, name)
-            data[key] = item if type(item) in _PLAIN else dump(item)
+            data[name] = item if type(item) in _PLAIN else dump(item)
         return data
 
     return encode
 
 
-def _encode_changes(
-    names: Sequence[tuple[str, str]], default: Any, value: Any
-) -> dict[str, Any]:
+def _encode_changes(names: Sequence[str], default: Any, value: Any) -> dict[str, Any]:
     """Convert the fields of an object that differ from those of another one."""
     return {
-        key: dump(item)
-        for key, name in names
+        name: dump(item)
+        for name in names
         if (item := getattr(value, name)) != getattr(default, name)
     }
 
@@ -127,9 +122,9 @@ def dump_columns(
     A list by column repeats no names. Values that JSON lacks are still in it: encode it
     with ``dump`` as the default function. No records have no columns.
     """
-    names = _field_names(cast(Hashable, cls)) if records else {}
-    for key, name in names.items():
-        yield key, _dump_column([*map(operator.attrgetter(name), records)])
+    names = _field_names(cast(Hashable, cls)) if records else ()
+    for name in names:
+        yield name, _dump_column([*map(operator.attrgetter(name), records)])
 
 
 def _dump_column(values: Sequence[Any]) -> Sequence[Any]:
@@ -151,10 +146,10 @@ def load_columns(cls: type[T], data: Any) -> tuple[T, ...]:
     (number,) = lengths
     hints, names = _hints(cast(Hashable, cls)), _field_names(cast(Hashable, cls))
     fields = [
-        _load_column(hints[name], columns[key])
-        if key in columns
+        _load_column(hints[name], columns[name])
+        if name in columns
         else _repeat_default(cls, name, number)
-        for key, name in names.items()
+        for name in names
     ]
     return tuple(map(find_constructor(cls), *fields))
 
@@ -215,10 +210,8 @@ def _hints(cls: Hashable) -> dict[str, Any]:
 
 
 @functools.cache
-def _field_names(cls: Hashable) -> dict[str, str]:
-    """Return the field names of a data class by their names in messages."""
-    fields = dataclasses.fields(cast(Any, cls))
-    return {field.metadata.get('wire', field.name): field.name for field in fields}
+def _field_names(cls: Hashable) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(cast(Any, cls)))
 
 
 def _expect(kind: type[T] | tuple[type[T], ...], value: Any) -> T:
@@ -298,10 +291,11 @@ def _dataclass_decoder(cls: type[Any]) -> Decoder:
     # Field decoders are built at the first use: a class may contain itself.
     @functools.cache
     def decoders() -> dict[str, Decoder]:
-        """Return the decoders of the fields, by name in messages."""
+        """Return the decoders of the fields."""
         hints = _hints(cast(Hashable, cls))
-        names = _field_names(cast(Hashable, cls))
-        return {key: _decoder(hints[name]) for key, name in names.items()}
+        return {
+            name: _decoder(hints[name]) for name in _field_names(cast(Hashable, cls))
+        }
 
     version, construct = getattr(cls, 'VERSION', None), find_constructor(cls)
 
@@ -310,11 +304,9 @@ def _dataclass_decoder(cls: type[Any]) -> Decoder:
         data = _expect(dict, value)
         if version is not None:
             _check_version(cls, version, data.get(_VERSION_KEY))
-        names, readers = _field_names(cast(Hashable, cls)), decoders()
+        readers = decoders()
         fields = {
-            names[key]: readers[key](item)
-            for key, item in data.items()
-            if key in readers
+            name: readers[name](item) for name, item in data.items() if name in readers
         }
         try:
             return construct(**fields)

@@ -72,15 +72,7 @@ class Preparation:
     def prepare(
         self, handles: Sequence[AllocatedHandle]
     ) -> tuple[ConfirmedHandle, ...]:
-        """Prepare all handles or none.
-
-        :returns: the handles that are prepared now. A handle is missing if it was
-            released or claimed again during the call.
-        :raises DriverError: a handle cannot be prepared; those that this call has
-            prepared are released
-        :raises ServiceUnavailable: another call prepares the handles or changes a
-            device; a repetition of this call continues, or a release undoes it
-        """
+        """Prepare all handles or none."""
         with self._accept(handles) as unprepared:
             self._prepare_all(handles, unprepared)
             connecting = self.list_connecting(handles)
@@ -129,8 +121,6 @@ class Preparation:
         """Connect the handles of an instance that is spawned.
 
         Handles that are not stored with exactly this claim are ignored.
-
-        :raises DriverError: a handle cannot be connected now
         """
         for handle in self._select_stored(handles):
             driver = self._find_driver(handle)
@@ -196,8 +186,6 @@ class Preparation:
 
         Handles that were never prepared, and handles that were claimed again since, are
         ignored.
-
-        :raises DriverError: at least one handle cannot be released now
         """
         with self._guard:
             for handle in handles:

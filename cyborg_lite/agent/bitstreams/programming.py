@@ -65,14 +65,7 @@ class Programming:
 
     @serves_host(Agents.program)
     def program(self, order: LoadOrder) -> Device:
-        """Load a bitstream and return the changed device.
-
-        :raises BitstreamRefused: the bitstream does not fit; nothing was changed
-        :raises LoadingFailed: the region is not offered until a later load succeeds
-        :raises DriverError: the load is not possible; nothing was changed
-        :raises ServiceUnavailable: Glance does not answer, or another call changes the
-            device
-        """
+        """Load a bitstream and return the changed device."""
         driver = self._find_driver(order)
         name = f'{self._discovery.host.name}_{order.address}{order.region_suffix}'
         with (

@@ -94,22 +94,14 @@ class Cleaning:
 
     @serves_host(Agents.read_cleaning)
     def read(self, order: CleanOrder) -> CleanProgress:
-        """Return what this process has done for an order.
-
-        :raises DriverError: the order is stale
-        """
+        """Return what this process has done for an order."""
         with self._guard:
             run = self._find_run(order)
             return self._build_unknown() if run is None else run.progress
 
     @serves_host(Agents.start_cleaning)
     def start(self, order: CleanOrder, session: str) -> CleanProgress:
-        """Start the clean in the background, unless it has started.
-
-        :param session: as returned by ``read``
-        :raises DriverError: the order is stale, or the unit is in use
-        :raises DeviceGone: no driver reports the device
-        """
+        """Start the clean in the background, unless it has started."""
         driver = self._find_driver(order.handle)
         with self._guard:
             if session != self._session:
@@ -133,10 +125,7 @@ class Cleaning:
 
     @serves_host(Agents.abort_cleaning)
     def abort(self, order: CleanOrder) -> CleanProgress:
-        """Start no further step and abort an abortable one; return the progress.
-
-        :raises DriverError: the order is stale
-        """
+        """Start no further step and abort an abortable one; return the progress."""
         with self._guard:
             run = self._find_run(order)
             if run is None:

@@ -153,12 +153,7 @@ class Modes:
 
     @serves_host(Agents.set_mode)
     def set_mode(self, order: ModeOrder) -> Device:
-        """Set the mode of an unused device and return the changed device.
-
-        :raises DeviceBusy: an instance or a program uses the device
-        :raises ModeUnknown: the change and its rollback failed
-        :raises DriverError: the device has its previous mode
-        """
+        """Set the mode of an unused device and return the changed device."""
         with self._locks.lock(order.address):
             self._check_latest(order)
             self._check_unused(order.address)

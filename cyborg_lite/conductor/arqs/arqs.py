@@ -63,11 +63,7 @@ class ArqService:
         device_profile_name: str,
         image_uuid: str | None = None,
     ) -> tuple[Arq, ...]:
-        """Create the ARQs of a device profile.
-
-        :param image_uuid: image of the instance; its properties may add requirements
-        :raises ProjectLimitExceeded: the project would exceed its limits
-        """
+        """Create the ARQs of a device profile."""
         properties: Mapping[str, str] = {}
         if image_uuid is not None:
             properties = self._catalog.read_image_properties(image_uuid)
@@ -187,20 +183,13 @@ class ArqService:
 
     @serves(Conductor.list_arq_steps)
     def list_steps(self, context: RequestContext, uuid: str) -> tuple[Step, ...]:
-        """Return the history of an ARQ, oldest step first.
-
-        :raises ArqNotFound: no ARQ has the uuid, or it is of another project
-        """
+        """Return the history of an ARQ, oldest step first."""
         scope = _build_scope(context, names_arqs=True)
         return self._database.read(arqs.list_steps, uuid, scope)
 
     @serves(Conductor.bind_arqs)
     def bind(self, context: RequestContext, bindings: Mapping[str, Binding]) -> None:
-        """Accept the bind of all ARQs of one instance, and start the bind job.
-
-        :raises InvalidPatch: the bindings name more than one instance
-        :raises ServiceTokenRequired: the caller sent no service token
-        """
+        """Accept the bind of all ARQs of one instance, and start the bind job."""
         _check_service_token(context, 'Binding an ARQ')
         if len({binding.instance_uuid for binding in bindings.values()}) != 1:
             raise InvalidPatch(reason='all ARQs must be bound to the same instance.')
@@ -221,10 +210,7 @@ class ArqService:
 
     @serves(Conductor.unbind_arqs)
     def unbind(self, context: RequestContext, uuids: Sequence[str]) -> None:
-        """Release the handles of ARQs. The ARQs can be bound again.
-
-        :raises ServiceTokenRequired: the caller sent no service token
-        """
+        """Release the handles of ARQs. The ARQs can be bound again."""
         _check_service_token(context, 'Unbinding an ARQ')
         scope = _build_scope(context, names_arqs=True)
         self._database.write(release.unbind_arqs, uuids, scope, context.request_id)
@@ -232,10 +218,7 @@ class ArqService:
 
     @serves(Conductor.delete_arqs)
     def delete(self, context: RequestContext, uuids: Sequence[str]) -> None:
-        """Delete ARQs and release their handles.
-
-        :raises ArqNotFound: some ARQs do not exist; the others have been deleted
-        """
+        """Delete ARQs and release their handles."""
         missing = self._database.write(
             release.delete_arqs,
             uuids,
@@ -249,10 +232,7 @@ class ArqService:
 
     @serves(Conductor.delete_arqs_of_instance)
     def delete_of_instance(self, context: RequestContext, instance: str) -> None:
-        """Delete all ARQs of an instance and release their handles.
-
-        :raises ServiceTokenRequired: the caller sent no service token
-        """
+        """Delete all ARQs of an instance and release their handles."""
         _check_service_token(context, 'Deleting the ARQs of an instance')
         wrote_jobs = self._database.write(
             release.delete_arqs_of_instance,

@@ -47,11 +47,7 @@ class RecoveryService:
     def record_result(
         self, host: str, result: RecoveryResult
     ) -> tuple[AllocatedHandle, ...]:
-        """Update the ARQs of handles that the agent has rebuilt or lost.
-
-        :returns: handles that the agent must rebuild and did not mention
-        :raises InvalidInput: the result cannot be stored
-        """
+        """Update the ARQs of handles that the agent has rebuilt or lost."""
         if result.host != host:
             raise InvalidInput(reason='The result names another host.')
         check_recovery_result(result)
@@ -77,11 +73,7 @@ class RecoveryService:
 
     @serves(Conductor.report_events)
     def record_events(self, host: str, events: Sequence[HostEvent]) -> int:
-        """Store the events that are new.
-
-        :returns: the number of the last event ever stored for the host
-        :raises InvalidInput: the events cannot be stored
-        """
+        """Store the events that are new."""
         check_events(host, events)
         last, new = self._database.write(hosts.record_host_events, host, events)
         for event in new:

@@ -55,10 +55,6 @@ class UnownedHandles:
 
         All other handles that no ARQ owns are kept. Each handle that no ARQ owns is
         occupied until its host does not mention it any more.
-
-        :param handles: all prepared handles of the host
-        :returns: uuids, as the host knows them
-        :raises InvalidInput: a value is invalid
         """
         check_prepared_handles(host, handles)
         uuids = [handle.uuid for handle in handles]

@@ -16,8 +16,5 @@ class UsageService:
 
     @serves(Conductor.sum_usages)
     def sum(self, query: UsageQuery) -> UsageReport:
-        """Return the use of units by project, resource class and device profile.
-
-        :raises UsageTooLarge: the answer would be too large
-        """
+        """Return the use of units by project, resource class and device profile."""
         return self._database.read(usages.sum_usages, query)

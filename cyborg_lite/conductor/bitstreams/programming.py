@@ -56,13 +56,7 @@ class ProgrammingService:
     def program(
         self, context: RequestContext, uuid: str, image_uuid: str
     ) -> DeployableRecord:
-        """Load an image into an unused deployable, and wait for the result.
-
-        :raises DeployableNotFound: no deployable has the uuid
-        :raises DeployableInUse: an ARQ uses the deployable, or it is being programmed
-        :raises DriverError: the image does not fit, or the agent could not load it
-        :raises ProgrammingTimedOut: the job takes longer than 50 s; it continues
-        """
+        """Load an image into an unused deployable, and wait for the result."""
         job = self._accept(context, uuid, image_uuid)
         result = self._waiters.add(job.uuid)
         self._runner.run(job)
@@ -80,12 +74,7 @@ class ProgrammingService:
 
     @serves(Conductor.start_programming)
     def start(self, context: RequestContext, uuid: str, image_uuid: str) -> ProgramJob:
-        """Start a job that loads an image, and return it without waiting.
-
-        :raises DeployableNotFound: no deployable has the uuid
-        :raises DeployableInUse: an ARQ uses the deployable, or it is being programmed
-        :raises DriverError: the image does not fit
-        """
+        """Start a job that loads an image, and return it without waiting."""
         job = self._accept(context, uuid, image_uuid)
         program_job = self._database.read(programming.find_program_job, job.uuid, None)
         self._runner.run(job)
@@ -93,10 +82,7 @@ class ProgrammingService:
 
     @serves(Conductor.show_program_job)
     def show_job(self, context: RequestContext, uuid: str) -> ProgramJob:
-        """Return a programming job.
-
-        :raises JobNotFound: no job has the uuid, or it is of another project
-        """
+        """Return a programming job."""
         project = None if context.is_admin else context.project_id or ''
         return self._database.read(programming.find_program_job, uuid, project)
 
@@ -104,12 +90,7 @@ class ProgrammingService:
     def list_bitstreams(
         self, filters: Mapping[str, str], deployable: str
     ) -> tuple[ListedBitstream, ...]:
-        """Return bitstreams: first those that can be loaded, best first.
-
-        :param deployable: uuid; empty: judge each image without regard to a deployable
-        :raises DeployableNotFound: no deployable has the uuid
-        :raises ServiceUnavailable: Glance does not answer
-        """
+        """Return bitstreams: first those that can be loaded, best first."""
         region = None
         if deployable:
             region = self._database.read(programming.find_region, deployable)

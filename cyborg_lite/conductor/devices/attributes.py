@@ -22,21 +22,12 @@ class AttributeService:
 
     @serves(Conductor.create_attribute)
     def create(self, deployable_id: int, key: str, value: str) -> Attribute:
-        """Add an attribute to a deployable.
-
-        :raises DeployableNotFound: no deployable has the id
-        :raises AttributeExists: the deployable has an attribute with the key
-        """
+        """Add an attribute to a deployable."""
         return self._database.write(
             deployables.create_attribute, deployable_id, key, value
         )
 
     @serves(Conductor.delete_attribute)
     def delete(self, uuid: str, generation: int | None = None) -> None:
-        """Delete an attribute.
-
-        :param generation: that the attribute must have; None: any
-        :raises AttributeNotFound: no attribute has the uuid
-        :raises GenerationConflict: the attribute has another generation
-        """
+        """Delete an attribute."""
         self._database.write(deployables.delete_attribute, uuid, generation)

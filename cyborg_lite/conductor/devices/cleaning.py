@@ -179,19 +179,12 @@ class CleaningService:
 
     @serves(Conductor.list_cleanings)
     def list(self, device_uuid: str) -> DeviceCleanings:
-        """Return the units of a device and its cleans.
-
-        :raises DeviceNotFound: no device has the uuid
-        """
+        """Return the units of a device and its cleans."""
         return self._database.read(cleanings.list_cleanings, device_uuid)
 
     @serves(Conductor.retry_cleaning)
     def retry(self, selection: UnitSelection, actor: str) -> int:
-        """Clean units again that wait for an operator; return their number.
-
-        :raises DeviceNotFound: no device has the uuid
-        :raises CleaningRefused: no selected unit waits for an operator
-        """
+        """Clean units again that wait for an operator; return their number."""
         number = self._database.write(cleanings.retry_cleaning, selection, actor)
         LOG.info(
             '%s starts the cleaning of %d units again: %s', actor, number, selection
@@ -200,11 +193,7 @@ class CleaningService:
 
     @serves(Conductor.accept_units)
     def accept(self, selection: UnitSelection, actor: str) -> int:
-        """Declare units clean that wait for an operator; return their number.
-
-        :raises DeviceNotFound: no device has the uuid
-        :raises CleaningRefused: no selected unit waits for an operator
-        """
+        """Declare units clean that wait for an operator; return their number."""
         number = self._database.write(cleanings.accept_units, selection, actor)
         LOG.warning('%s declares %d units clean: %s', actor, number, selection)
         return number

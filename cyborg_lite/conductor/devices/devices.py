@@ -42,10 +42,7 @@ class DeviceService:
 
     @serves(Conductor.list_device_events)
     def list_events(self, uuid: str) -> tuple[DeviceEvent, ...]:
-        """Return the latest events of a device, the latest first.
-
-        :raises DeviceNotFound: there is neither a device nor an event with the uuid
-        """
+        """Return the latest events of a device, the latest first."""
         return self._database.read(events.list_events, uuid)
 
     @serves(Conductor.set_device_status)
@@ -60,15 +57,6 @@ class DeviceService:
 
         The same transaction writes a Placement sync job. If this process exits before
         it has called Placement, another conductor runs that job.
-
-        :param reason: reason of a maintenance; stored, and shown with the device
-        :param generation: that the device must have; None: any
-        :raises DeviceNotFound: no device has the uuid
-        :raises GenerationConflict: the device has another generation
-        :raises ServiceUnavailable: Placement is unreachable; the device has its former
-            status, or that of a later call
-        :raises PlacementConflict: other clients kept changing the provider; the device
-            has its former status, or that of a later call
         """
         change = partial(
             devices.set_device_status, uuid=uuid, status=status, reason=reason

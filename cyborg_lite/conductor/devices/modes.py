@@ -61,12 +61,7 @@ class ModeService:
 
     @serves(Conductor.plan_modes)
     def plan(self, context: RequestContext, uuid: str) -> DevicePlan:
-        """Return what a change of a device to each of its modes would do.
-
-        :raises DeviceNotFound: no device has the uuid
-        :raises DriverError: the agent of its host is of an earlier release
-        :raises HostAway: the agent of its host does not answer
-        """
+        """Return what a change of a device to each of its modes would do."""
         device = self._database.read(modes.find_device, uuid)
         listings = self._agents.list_modes(context, device.hostname)
         own = [item for item in listings if item.address == device.address]
@@ -92,13 +87,7 @@ class ModeService:
         mode: str,
         generation: int | None = None,
     ) -> DevicePlan:
-        """Start the job that changes the mode of a device; return the plan.
-
-        :param generation: that the device must have; None: any
-        :raises ModeRefused: the device has no such mode, or is in use
-        :raises GenerationConflict: the device has another generation
-        :raises CyborgError: as ``plan``
-        """
+        """Start the job that changes the mode of a device; return the plan."""
         plan = self.plan(context, uuid)
         if plan.find(mode) is None:
             names = ', '.join(item.mode for item in plan.plans) or 'none'

@@ -66,10 +66,7 @@ class ReconfigurationService:
 
     @serves(Conductor.show_configuration)
     def show(self, uuid: str) -> DeviceConfiguration:
-        """Return the hardware sets of a device and its changes.
-
-        :raises DeviceNotFound: no device has the uuid
-        """
+        """Return the hardware sets of a device and its changes."""
         device = self._database.read(reconfigurations.find_device, uuid)
         matching = self._sets.list_matching(device)
 
@@ -93,15 +90,7 @@ class ReconfigurationService:
         request: ConfigurationRequest,
         generation: int | None = None,
     ) -> DeviceConfiguration:
-        """Start to change the configuration of a device; return what ``show`` does.
-
-        :param generation: that the device must have; None: any
-        :raises DeviceNotFound: no device has the uuid
-        :raises GenerationConflict: the device has another generation
-        :raises InvalidSettings: the set declares no such settings
-        :raises ReconfigurationRefused: the set is not for the device, or a device is in
-            use
-        """
+        """Start to change the configuration of a device; return what ``show`` does."""
         device = self._database.read(reconfigurations.find_device, uuid)
         hardware_set = self._find_set(device, request.hardware_set)
         hardware_set.check_settings(request.settings)

@@ -16,8 +16,5 @@ class HostTopologyService:
 
     @serves(Conductor.show_host_topology)
     def show(self, hostname: str) -> HostTopology:
-        """Return the topology of a host.
-
-        :raises HostNotFound: no agent and no device of the host is stored
-        """
+        """Return the topology of a host."""
         return self._database.read(host_topology.read_host_topology, hostname)

@@ -74,13 +74,7 @@ class HostService:
 
     @serves(Conductor.delete_service)
     def forget_service(self, uuid: str) -> None:
-        """Delete a daemon that is down; for an agent, its host with all devices.
-
-        :raises ServiceNotFound: no daemon has the uuid
-        :raises ServiceAlive: the daemon is up
-        :raises HostInUse: ARQs of instances use the host of the agent
-        :raises ServiceUnavailable: Placement does not answer
-        """
+        """Delete a daemon that is down; for an agent, its host with all devices."""
         service = self._find_service(uuid)
         if service.binary == AGENT:
             self.forget(service.host)

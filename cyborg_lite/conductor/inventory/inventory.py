@@ -95,13 +95,7 @@ class InventoryService:
     def store_changes(
         self, context: RequestContext, host: str, changes: ReportChanges
     ) -> int | None:
-        """Store the report that results from changes; see ``store_report``.
-
-        :param host: host of the agent that has sent the changes
-        :returns: None: nothing was stored, because this conductor does not remember the
-            earlier report, or the changes do not belong to it
-        :raises InvalidInput: also if the changes name another host
-        """
+        """Store the report that results from changes; see ``store_report``."""
         if changes.report.hostname != host:
             raise InvalidInput(reason='The report names another host.')
         report = self._find_report(host, changes)
@@ -127,12 +121,7 @@ class InventoryService:
         version: str,
         details: HeartbeatDetails = NO_DETAILS,
     ) -> bool:
-        """Record a heartbeat of an agent.
-
-        :returns: True if the agent must send its report: the stored digest differs
-        :raises InvalidInput: the details cannot be stored
-        :raises AgentIdentityRefused: the host has another agent, which is up
-        """
+        """Record a heartbeat of an agent."""
         check_heartbeat(host, details)
         self._count_heartbeat()
         heartbeat = Heartbeat(host, version, digest, details.boot_id, details.identity)

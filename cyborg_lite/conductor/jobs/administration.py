@@ -41,8 +41,6 @@ class JobService:
         """Write a job and return it.
 
         An unfinished job that does the same work is returned instead of a second one.
-
-        :raises HostNotFound: no agent of the host is stored
         """
         if request.kind is JobRequestKind.AUDIT:
             new, hostname = build_audit_job(context.request_id), None
@@ -60,22 +58,14 @@ class JobService:
 
     @serves(Conductor.retry_job)
     def retry(self, context: RequestContext, uuid: str) -> None:
-        """Run a waiting or failed job now.
-
-        :raises JobNotFound: the job does not exist
-        :raises JobRefused: the job is running or was cancelled
-        """
+        """Run a waiting or failed job now."""
         self._database.write(administration.retry_job, uuid)
         LOG.info('User %s retries job %s', context.user_id, uuid)
         self._wake()
 
     @serves(Conductor.cancel_job)
     def cancel(self, context: RequestContext, uuid: str) -> None:
-        """Have a conductor end a job as if its deadline had passed.
-
-        :raises JobNotFound: the job does not exist
-        :raises JobRefused: the job is a failed release
-        """
+        """Have a conductor end a job as if its deadline had passed."""
         self._database.write(administration.cancel_job, uuid)
         LOG.info('User %s cancels job %s', context.user_id, uuid)
         self._wake()

@@ -44,10 +44,7 @@ class AlternativeService:
 
     @serves(Conductor.choose_alternatives)
     def choose(self, context: RequestContext, uuid: str) -> Choice:
-        """Return the choice that is valid now for a profile.
-
-        :raises DeviceProfileNotFound: the caller sees no profile with the uuid
-        """
+        """Return the choice that is valid now for a profile."""
         choice = self._database.read(choices.find_choice, uuid, self._lifetime)
         if choice is not None:
             return choice

@@ -44,11 +44,7 @@ class DeviceProfileService:
         *,
         possible: bool = False,
     ) -> tuple[DeviceProfile, ...]:
-        """Create all of the profiles or none.
-
-        :param possible: True: refuse a group that no provider can ever satisfy
-        :raises ImpossibleDeviceProfile: a profile has such a group
-        """
+        """Create all of the profiles or none."""
         if possible:
             self._check(new_profiles)
         created = self._database.write(profiles.create_profiles, new_profiles)
@@ -99,14 +95,7 @@ class DeviceProfileService:
         possible: bool = False,
         generation: int | None = None,
     ) -> DeviceProfile:
-        """Change a profile and return it.
-
-        :param possible: True: refuse a group that no provider can ever satisfy
-        :param generation: that the profile must have; None: any
-        :raises ImpossibleDeviceProfile: the change has such a group
-        :raises DeviceProfileNotFound: the caller sees no profile with the uuid
-        :raises GenerationConflict: the profile has another generation
-        """
+        """Change a profile and return it."""
         project = viewing_project(context)
         if possible and 'groups' in change.fields:
             preview = profiles.preview_change
@@ -124,11 +113,7 @@ class DeviceProfileService:
         names: Sequence[str],
         generation: int | None = None,
     ) -> None:
-        """Delete profiles by name or uuid.
-
-        :param generation: that each profile must have; None: any
-        :raises GenerationConflict: a profile has another generation
-        """
+        """Delete profiles by name or uuid."""
         project = viewing_project(context)
         self._database.write(profiles.delete_profiles, names, project, generation)
         self._wake()

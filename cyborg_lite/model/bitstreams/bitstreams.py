@@ -89,7 +89,7 @@ class LoadOrder:
 
     address: str  # control address of the card
     # Name of the region without the name of the card; empty: the card itself.
-    region_suffix: str = field(metadata={'wire': 'part'})
+    region_suffix: str
     bitstream: Bitstream
     # Milliseconds since the epoch, by the clock of the database; 0: not known.
     ordered_at: int = 0

@@ -48,7 +48,7 @@ class ReasonCode(enum.StrEnum):
 class Reason:
     """Obstacle for a group, or for all groups together."""
 
-    code: ReasonCode = field(metadata={'wire': 'why'})
+    code: ReasonCode
     text: str
     group: int | None = None  # index in the profile; None: all groups together
     resource_class: str = ''
@@ -79,7 +79,7 @@ class HostFit:
 class Explanation:
     """The results of all hosts for one device profile."""
 
-    result: FitResult = field(metadata={'wire': 'verdict'})
+    result: FitResult
     summary: str
     hosts: tuple[HostFit, ...]
     warnings: tuple[Reason, ...]

@@ -102,7 +102,7 @@ class AllocatedHandle:
     deployable_name: str
     driver: str
     # PCI address of the managing function of the device.
-    control_address: str = field(metadata={'wire': 'address'})
+    control_address: str
     key: str
     type: str
     info: Mapping[str, str] = field(default_factory=dict)
@@ -110,9 +110,9 @@ class AllocatedHandle:
     preparing: bool = False  # a bind is preparing it on its host now
     missing: bool = False  # its host no longer reports it
     # Handle generation: grows with each claim; 0: not known.
-    generation: int = field(default=0, metadata={'wire': 'turn'})
+    generation: int = 0
     # The agent of its host is down.
-    host_down: bool = field(default=False, metadata={'wire': 'host_silent'})
+    host_down: bool = False
     load: LoadOrder | None = None  # to load again after a host reboot; None: nothing
     changed: bool = False  # its bind loaded a bitstream, which its release must undo
     managed: bool = True  # False: Nova must not rebind its driver

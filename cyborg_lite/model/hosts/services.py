@@ -46,9 +46,7 @@ class HeartbeatDetails:
 
     boot_id: str = ''  # changes with each host reboot; empty: not known
     # By control address of the device; only values changed since the last heartbeat.
-    telemetry: Mapping[str, Usage] = field(
-        default_factory=dict, metadata={'wire': 'figures'}
-    )
+    telemetry: Mapping[str, Usage] = field(default_factory=dict)
     identity: str = ''  # of the agent; empty: not known
     started: bool = False  # True: the agent has started since the last heartbeat
 

@@ -12,13 +12,6 @@ from typing import Any, ClassVar, Final
 
 from cyborg_lite.model.inventory.typed_attributes import TypedAttribute
 
-# Agents of the previous revision compute digests with these field names.
-_WIRE_NAMES: Final = {
-    'control_address': 'address',
-    'children': 'parts',
-    'handles': 'units',
-}
-
 
 class Health(enum.StrEnum):
     """Health of a device."""
@@ -87,9 +80,9 @@ class Deployable:
     traits: tuple[str, ...] = ()
     total: int = 0
     reserved: int = 0  # units that the driver withholds without naming them
-    handles: tuple[AttachHandle, ...] = field(default=(), metadata={'wire': 'units'})
+    handles: tuple[AttachHandle, ...] = ()
     attributes: Mapping[str, str] = field(default_factory=dict)
-    children: tuple['Deployable', ...] = field(default=(), metadata={'wire': 'parts'})
+    children: tuple['Deployable', ...] = ()
     typed_attributes: tuple[TypedAttribute, ...] = ()  # what selectors compare
 
     @property
@@ -122,7 +115,7 @@ class Device:
     model: str
     driver: str  # name in the hardware tables, e.g. NVIDIA; shown as driver_name
     # PCI address of the managing function.
-    control_address: str = field(metadata={'wire': 'address'})
+    control_address: str
     hardware_id: str  # serial number or uuid if it has one, else the control address
     root: Deployable
     std_board_info: Mapping[str, str] = field(default_factory=dict)
@@ -132,14 +125,8 @@ class Device:
 
 
 def _list_fields(record: Any) -> dict[str, Any]:
-    """Return fields of a data class by wire name, as earlier releases know them."""
-    values = ((item.name, getattr(record, item.name)) for item in fields(record))
-    return {
-        _WIRE_NAMES.get(name, name): value
-        for name, value in values
-        if value is not CleaningPolicy.NEVER
-        and not (name == 'typed_attributes' and not value)
-    }
+    """Return the fields of a data class by name."""
+    return {item.name: getattr(record, item.name) for item in fields(record)}
 
 
 _encode: Final = json.JSONEncoder(

@@ -5,7 +5,6 @@ import dataclasses
 import enum
 import hashlib
 import json
-import re
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -21,69 +20,28 @@ from cyborg_lite.model.inventory.host_report import Device, HostReport
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc import wire
 from cyborg_lite.rpc.methods import AGENTS, CONDUCTOR
-from tests.builders.wire_names import WIRE_NAMES
 
 ADVICE: Final = """
 The wire format of {name} (version {version}) has changed.
 Before release 1.0.0 any change is possible. Afterwards, for a new field: give it a
-default, and raise the minor number of the class, if it has one. For a renamed field or
-class: keep its name in messages, see cyborg_lite/rpc/wire.py and
-tests/builders/wire_names.py. Any other change breaks daemons of the last release. Then
-record the new fingerprint in this file:
+default, and raise the minor number of the class, if it has one. Any other change breaks
+daemons of the last release. Then record the new fingerprint in this file:
     {name!r}: {fingerprint!r},
 """
 
-# By the name of the class when it was recorded first; see `wire_names`.
 FINGERPRINTS: Final = {
     'Actor': 'f70a1d2b2cab',
-    'Step': '40b5aafc2741',
+    'AllocatedHandle': 'eb9527e165ea',
     'Arq': '5ef2b2c5f1fd',
+    'AttachHandle': '48edecdcfb01',
     'Attribute': '856061aca216',
+    'AttributeDeclaration': 'bf2b2d6da620',
+    'AttributeType': '721a0b93c35c',
+    'Availability': 'cbc0ca11c0a2',
     'Binding': 'ae975add4818',
     'Bitstream': '742cd120f8ba',
-    'Deployable': '9bd6aa356fbf',
-    'DeployableRecord': 'a77219f453eb',
-    'Device': 'cf852e464170',
-    'ConfirmedHandle': '90c39a4f64f0',
-    'DeviceProfile': '2d754ce28656',
-    'DeviceRecord': 'f34343df6359',
-    'DeviceEvent': 'ed7925a71586',
-    'DeviceEventKind': 'f77052c2c0af',
-    'UnitUsage': '97b0eb221af3',
-    'UsageQuery': '88e67be50fae',
-    'UsageReport': 'd3da6ed797c5',
-    'DeviceStatus': '4baa0633a1b1',
-    'Explanation': 'e18c3ab533f2',
-    'GroupVerdict': '3ba4d7b2edba',
-    'HandleType': '6c7ffc89a27d',
-    'HostCapacity': '4dcb5249d69b',
-    'ProfileCapacity': '5b3ea0c6a48e',
-    'Shortage': '6a468c74de6d',
-    'Health': '4adab7b7bf06',
-    'HeldHandle': '58e1659b86fc',
-    'HostEvent': '870a7bd68f81',
-    'HostEventKind': '548df95e75a9',
-    'HostHandle': 'dd7ceb9ae830',
-    'HostReport': '307ba902bcbd',
-    'HostVerdict': 'c79a10ffeb41',
-    'LoadOrder': 'cf74ce7936f0',
-    'ProfileChange': '5a99df51b23e',
-    'Query': 'ab535e3a0dc8',
-    'Reason': '0569059df676',
-    'Service': '3fb722b92297',
-    'ServiceState': 'ea9f2d107555',
-    'State': '131742d26a6b',
-    'Verdict': 'ff319df6ea47',
-    'Why': 'b7a204098e5d',
-    'Unit': '48edecdcfb01',
-    'Usage': 'f0894b40a57b',
-    'Vitals': 'c2ae1d670c4d',
-    'ListedBitstream': '297be6e90e43',
-    'ProgramJob': 'be9e4e066e0a',
-    'ProgramState': 'c1eb0be8782e',
-    'ProgramStep': '894201459e73',
-    'CleanOrder': '60457baace82',
-    'CleanProgress': '97a310c158c4',
+    'CleanOrder': '3f5b1e27b466',
+    'CleanProgress': 'b025232d8d88',
     'CleanProgressState': 'adb78d0883ed',
     'CleanState': '02e091993e88',
     'CleanStep': 'cded37ea4f95',
@@ -91,38 +49,75 @@ FINGERPRINTS: Final = {
     'CleaningPolicy': 'fb8d2f225a9d',
     'CleaningRecord': '70814e5b2d0a',
     'CleaningState': '8a63ab5f5b23',
-    'DeviceCleanings': '429f0186fa08',
-    'UnitSelection': '6a25880e99a8',
-    'UnitState': '1b280d5f53bd',
-    'DeviceMode': 'e7776fdbe732',
-    'DeviceModes': 'f07a8378356f',
-    'DevicePlan': '4337d92a30f8',
-    'ModeChange': '6920e1f19b6a',
-    'ModeOrder': '492d8ba78a97',
-    'ModePlan': 'b508e57ce179',
-    'OfferedInventory': '8545d4d6982b',
-    'ReportChanges': 'bfc95f2ed692',
+    'ConfigurationRequest': '2dc6a014fcf0',
+    'ConfirmedHandle': '90c39a4f64f0',
+    'Deployable': 'a653f2f38e1b',
+    'DeployableRecord': '617a71aa2014',
+    'Device': '70dafea19ac5',
+    'DeviceCleanings': '3b4dd3c39d34',
+    'DeviceConfiguration': '31eeb376199b',
+    'DeviceEvent': 'ed7925a71586',
+    'DeviceEventKind': 'f77052c2c0af',
+    'DeviceMode': 'ba30180cf1d0',
+    'DeviceModes': 'af98e8db8388',
+    'DevicePlan': 'c734178f628e',
+    'DeviceProfile': '2d754ce28656',
+    'DeviceRecord': '996aade862f1',
+    'DeviceStatus': '4baa0633a1b1',
+    'Explanation': 'a29274675bf1',
+    'FitResult': 'ff319df6ea47',
+    'GroupFit': '1e0863bb0903',
+    'HandleType': '6c7ffc89a27d',
+    'Health': '4adab7b7bf06',
+    'HeartbeatDetails': 'd21cfb63e4ec',
+    'HostCapacity': '84d2235527a0',
+    'HostEvent': '870a7bd68f81',
+    'HostEventKind': '548df95e75a9',
+    'HostFit': '9dce584b341a',
+    'HostHandle': 'dd7ceb9ae830',
+    'HostReport': '11bea8f305d6',
+    'HostTopology': '3e8cef2e3676',
     'JobRecord': 'ca8e7ae1f74a',
     'JobRequest': 'eefffc3763f1',
     'JobRequestKind': '1ea77a79cc82',
     'JobState': '8063992c81fa',
-    'AttributeDeclaration': 'bf2b2d6da620',
-    'AttributeType': '721a0b93c35c',
-    'TypedAttribute': '2e5cb56ffc5d',
-    'Availability': 'cbc0ca11c0a2',
-    'HostTopology': 'a966bd6c4f3e',
-    'NumaNode': 'cbe664ac6d12',
-    'TopologyDeployable': '35a511a1a19d',
-    'TopologyDevice': 'd075eb91b858',
-    'TopologyUnit': 'cf31dad982ba',
-    'UnitUser': 'f7f87e9bc986',
-    'ConfigurationRequest': '2dc6a014fcf0',
-    'DeviceConfiguration': 'be6298259d03',
+    'ListedBitstream': '297be6e90e43',
+    'LoadOrder': '8585f43f7c71',
+    'ModeChange': '6920e1f19b6a',
+    'ModeOrder': '492d8ba78a97',
+    'ModePlan': 'd957122df024',
+    'NumaNode': 'a88cbf31b89f',
+    'OfferedInventory': '8545d4d6982b',
     'Phase': '7b2497e27b0f',
-    'Reconfiguration': 'bdacc97433c3',
-    'RecoveryResult': '4e8fe98bb1c4',
+    'ProfileCapacity': 'ac2d522b8d79',
+    'ProfileChange': '5a99df51b23e',
+    'ProgramJob': 'be9e4e066e0a',
+    'ProgramState': 'c1eb0be8782e',
+    'ProgramStep': '894201459e73',
+    'Query': 'ab535e3a0dc8',
+    'Reason': 'd24c0f20b68e',
+    'ReasonCode': 'b7a204098e5d',
+    'Reconfiguration': '4f2340bb30a9',
     'ReconfigurationState': 'd85578842c39',
+    'RecoveryResult': '4e8fe98bb1c4',
+    'ReportChanges': '019d47a05a0b',
+    'Service': '3fb722b92297',
+    'ServiceState': 'ea9f2d107555',
     'SetView': 'ef8ae9af8ba0',
+    'Shortage': '6a468c74de6d',
+    'State': '131742d26a6b',
+    'Step': '40b5aafc2741',
+    'TopologyDeployable': '7f115934c9ae',
+    'TopologyDevice': 'b3a250ff0749',
+    'TopologyUnit': '26246539b824',
+    'TypedAttribute': '2e5cb56ffc5d',
+    'UnitSelection': '6a25880e99a8',
+    'UnitState': '1b280d5f53bd',
+    'UnitUsage': '97b0eb221af3',
+    'UnitUser': 'f7f87e9bc986',
+    'Usage': 'f0894b40a57b',
+    'UsageQuery': '88e67be50fae',
+    'UsageReport': '4f1787e1a23f',
 }
 
 
@@ -140,7 +135,7 @@ def _list_classes(annotation: Any) -> Iterator[type[Any]]:
 
 
 def _message_classes() -> dict[str, type[Any]]:
-    """Return all classes in the messages of both interfaces, by wire name."""
+    """Return all classes in the messages of both interfaces, by name."""
     waiting = [
         cls
         for interface in (CONDUCTOR, AGENTS)
@@ -157,7 +152,7 @@ def _message_classes() -> dict[str, type[Any]]:
                 for hint in typing.get_type_hints(cls).values():
                     waiting += _list_classes(hint)
     return {
-        WIRE_NAMES.get(cls.__name__, cls.__name__): cls
+        cls.__name__: cls
         for cls in classes
         if cls.__module__.startswith(model.__name__)
     }
@@ -225,28 +220,15 @@ def test_load_dumped_example_returns_equal_value(name: str, full: bool) -> None:
 # --- fingerprints ------------------------------------------------------------------
 
 
-def _field_wire_name(item: dataclasses.Field[Any]) -> str:
-    return str(item.metadata.get('wire', item.name))
-
-
-def _wire_type(annotation: Any) -> str:
-    """Return the text of an annotation with the wire names of classes, not modules."""
-    return re.sub(
-        r'\b[A-Z]\w+',
-        lambda match: WIRE_NAMES.get(match[0], match[0]),
-        re.sub(r'\bcyborg_lite(\.\w+)+\.', '', str(annotation)),
-    )
-
-
 def _describe_format(cls: type[Any]) -> list[str]:
     if issubclass(cls, enum.Enum):
         return sorted(str(member.value) for member in cls)
     version = getattr(cls, 'VERSION', 'none')
-    fields = {_field_wire_name(item): item for item in dataclasses.fields(cls)}
+    fields = {item.name: item for item in dataclasses.fields(cls)}
     return [
         f'version {version}',
         *(
-            f'{name}: {_wire_type(fields[name].type)} {_has_default(fields[name])}'
+            f'{name}: {fields[name].type} {_has_default(fields[name])}'
             for name in sorted(fields)
         ),
     ]

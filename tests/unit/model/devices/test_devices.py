@@ -30,20 +30,13 @@ HANDLE = AllocatedHandle(
 )
 
 
-def test_allocated_handle_uses_wire_names_of_earlier_releases() -> None:
-    message = wire.dump(HANDLE)
-    assert message['address'] == '0000:3b:00.0'
-    assert (message['turn'], message['host_silent']) == (4, True)
-    assert not {'control_address', 'generation', 'host_down'} & message.keys()
-
-
 def test_allocated_handle_survives_transfer() -> None:
     assert wire.load(AllocatedHandle, wire.dump(HANDLE)) == HANDLE
 
 
 def test_allocated_handle_without_optional_fields_uses_defaults() -> None:
-    required = ('uuid', 'arq_uuid', 'hostname', 'deployable_name', 'driver', 'address')
-    message = dict.fromkeys((*required, 'key', 'type'), 'x')
+    required = ('uuid', 'arq_uuid', 'hostname', 'deployable_name', 'driver')
+    message = dict.fromkeys((*required, 'control_address', 'key', 'type'), 'x')
     handle = wire.load(AllocatedHandle, message)
     assert (handle.generation, handle.load, handle.host_down) == (0, None, False)
 
