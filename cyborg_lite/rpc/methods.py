@@ -16,23 +16,21 @@ from cyborg_lite.rpc.upgrade_levels import parse_level
 _BEFORE_ARGUMENTS: Final = 2
 _BEFORE_ARGUMENTS_OF_HOST: Final = 3
 
+_NO_DEFAULT: Final = inspect.Parameter.empty
+
 Arguments = dict[str, Any]  # JSON values by name of the parameter
 
 
+# Any, in this class: annotations, values of any class, and JSON values.
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method of an interface."""
+    """A method of an interface. Its parameters are those that are sent."""
 
     name: str
     terms: Terms
-    parameters: Mapping[str, inspect.Parameter]  # those that are sent, by name
+    annotations: Mapping[str, Any]  # by parameter
+    defaults: Mapping[str, Any]  # by parameter that has one
     answer: Any  # annotation
-
-    @property
-    def annotations(self) -> tuple[Any, ...]:
-        """The types in the messages of the method."""
-        parameters = self.parameters.values()
-        return self.answer, *(parameter.annotation for parameter in parameters)
 
     def find_version(self, arguments: Iterable[str]) -> str:
         """Return the lowest interface version that can serve a call.
@@ -40,20 +38,21 @@ class Method:
         :param arguments: names of the passed ones
         """
         added = self.terms.added
+        if not added:
+            return self.terms.since
         versions = [added[name] for name in arguments if name in added]
         return max((self.terms.since, *versions), key=parse_level)
 
-    # Any, here and below: values of any class, and JSON values.
     def dump_arguments(
         self, values: Iterable[Any], keywords: Mapping[str, Any]
     ) -> Arguments:
         """Return the arguments of a call that differ from their defaults."""
-        arguments = {**dict(zip(self.parameters, values, strict=False)), **keywords}
-        is_compressed = self.terms.is_compressed
+        arguments = {**dict(zip(self.annotations, values, strict=False)), **keywords}
+        defaults, is_compressed = self.defaults, self.terms.is_compressed
         return {
             name: codec.dump_argument(value, is_compressed=is_compressed)
             for name, value in arguments.items()
-            if value != self.parameters[name].default
+            if name not in defaults or value != defaults[name]
         }
 
     def load_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,15 +60,14 @@ class Method:
 
         :raises MalformedMessage: an argument is unknown, missing or malformed
         """
-        for name, parameter in self.parameters.items():
-            if name not in arguments and parameter.default is parameter.empty:
-                raise MalformedMessage(reason=f'{self.name} lacks {name}')
-        for name in arguments.keys() - self.parameters.keys():
+        annotations, is_compressed = self.annotations, self.terms.is_compressed
+        for name in annotations.keys() - arguments.keys() - self.defaults.keys():
+            raise MalformedMessage(reason=f'{self.name} lacks {name}')
+        for name in arguments.keys() - annotations.keys():
             raise MalformedMessage(reason=f'{self.name} has no argument {name}')
-        is_compressed = self.terms.is_compressed
         return {
             name: codec.load_argument(
-                self.parameters[name].annotation, data, is_compressed=is_compressed
+                annotations[name], data, is_compressed=is_compressed
             )
             for name, data in arguments.items()
         }
@@ -109,8 +107,18 @@ def read_interface(
 
 def _read_method(name: str, function: Callable[..., object], skipped: int) -> Method:
     signature = inspect.signature(function)
-    parameters = dict([*signature.parameters.items()][skipped:])
-    return Method(name, find_terms(function), parameters, signature.return_annotation)
+    parameters = [*signature.parameters.values()][skipped:]
+    return Method(
+        name,
+        find_terms(function),
+        {item.name: item.annotation for item in parameters},
+        {
+            item.name: item.default
+            for item in parameters
+            if item.default is not _NO_DEFAULT
+        },
+        signature.return_annotation,
+    )
 
 
 CONDUCTOR: Final = read_interface('cyborg_lite.conductor', Conductor)

@@ -52,7 +52,8 @@ def _encoder(kind: Hashable) -> Encoder:
 def _dataclass_encoder(cls: type[Any]) -> Encoder:
     names = _field_names(cast(Hashable, cls))
     if getattr(cls, 'OMITS_DEFAULTS', False):
-        return functools.partial(_encode_changes, names, cls())
+        defaults = {name: getattr(cls(), name) for name in names}
+        return functools.partial(_encode_changes, defaults)
     version = getattr(cls, 'VERSION', None)
     start = {} if version is None else {_VERSION_KEY: version}
 
@@ -67,12 +68,12 @@ def _dataclass_encoder(cls: type[Any]) -> Encoder:
     return encode
 
 
-def _encode_changes(names: Sequence[str], default: Any, value: Any) -> dict[str, Any]:
-    """Convert the fields of an object that differ from those of another one."""
+def _encode_changes(defaults: Mapping[str, Any], value: Any) -> dict[str, Any]:
+    """Convert the fields of an object that differ from their defaults."""
     return {
         name: dump(item)
-        for name in names
-        if (item := getattr(value, name)) != getattr(default, name)
+        for name, default in defaults.items()
+        if (item := getattr(value, name)) != default
     }
 
 

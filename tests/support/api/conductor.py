@@ -125,9 +125,9 @@ class LocalConductor:
     # Any, here and below: arguments and answers of any class, JSON.
     def list_arguments(self, method: str, name: str) -> list[Any]:
         """Return an argument of each call of a method, as the service receives it."""
-        default = CONDUCTOR.methods[method].parameters[name].default
+        defaults = CONDUCTOR.methods[method].defaults
         return [
-            _load_arguments(message).get(name, default)
+            {**defaults, **_load_arguments(message)}[name]
             for _context, message in self.calls
             if message.method == method
         ]

@@ -101,8 +101,8 @@ def test_other_arguments_are_refused(arguments: Mapping[str, Any], reason: str) 
 
 
 def test_host_of_agent_is_no_argument() -> None:
-    assert list(AGENTS.methods['prepare'].parameters) == ['handles']
-    assert not AGENTS.methods['scan'].parameters
+    assert list(AGENTS.methods['prepare'].annotations) == ['handles']
+    assert not AGENTS.methods['scan'].annotations
 
 
 def test_heartbeat_omits_defaults_of_its_details() -> None:
@@ -121,7 +121,7 @@ def test_each_method_of_agents_names_its_host() -> None:
         if method.terms.senders == {Role.AGENT}
     }
     assert {'heartbeat', 'report_changes'} < of_agents.keys()
-    assert all(next(iter(m.parameters)) == HOST for m in of_agents.values())
+    assert all(next(iter(m.annotations)) == HOST for m in of_agents.values())
     assert {'repeat', 'repeat_without_answer'} == SHORT_METHODS
 
 

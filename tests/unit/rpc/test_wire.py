@@ -140,7 +140,7 @@ def _message_classes() -> dict[str, type[Any]]:
         cls
         for interface in (CONDUCTOR, AGENTS)
         for method in interface.methods.values()
-        for hint in method.annotations
+        for hint in (method.answer, *method.annotations.values())
         for cls in _list_classes(hint)
     ]
     classes: set[type[Any]] = set()
