@@ -16,7 +16,7 @@ from tests.builders.next_release import schema, tree
 _READ: Final = """
 import json
 from cyborg_lite.conductor.service import HANDLERS
-from cyborg_lite.db import migration
+from cyborg_lite.db.core import migration
 from cyborg_lite.rpc.methods import AGENTS, CONDUCTOR
 from cyborg_lite.version import VERSION
 facts = VERSION, CONDUCTOR.version, AGENTS.version, migration.head_revision()
