@@ -16,6 +16,7 @@ from devstack.launcher.failure import LaunchFailed
 _INPUT_FILES: Final = (
     'setup.py',
     'setup.cfg',
+    'requirements.txt',
     'pyproject.toml',
     'devstack/requirements.txt',
     'devstack/constraints.txt',

@@ -19,7 +19,9 @@ ROOT: Final = Path(__file__).parents[2]
 MIGRATIONS: Final = 'cyborg_lite/db/migrations'
 
 # Files that a build reads. A stale build/ of the checkout is not copied.
-_SOURCES: Final = (*('LICENSE', 'setup.py', 'setup.cfg', 'pyproject.toml'),)
+_SOURCES: Final = (
+    *('LICENSE', 'setup.py', 'setup.cfg', 'pyproject.toml', 'requirements.txt'),
+)
 _TREES: Final = ('cyborg_lite', 'cyborg_lite_dashboard', 'alembic', 'etc')
 _PACKAGES: Final = {'cyborg_lite', 'cyborg_lite_dashboard'}
 

@@ -34,7 +34,7 @@ def test_ensure_twice_installs_once(top: Path, commands: list[list[str]]) -> Non
     assert len(commands) == 2
 
 
-@pytest.mark.parametrize('name', ['setup.cfg', 'devstack/constraints.txt'])
+@pytest.mark.parametrize('name', ['requirements.txt', 'devstack/constraints.txt'])
 def test_ensure_changed_requirement_installs_again(
     top: Path, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
