@@ -13,15 +13,15 @@ import pytest
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
-from cyborg_lite.conductor.cyborg_import import CyborgImport
 from cyborg_lite.conductor.providers.sync import PlacementSync, SyncResult
-from cyborg_lite.db import cyborg_source
+from cyborg_lite.cyborg_import import source
+from cyborg_lite.cyborg_import.importing import CyborgImport
+from cyborg_lite.cyborg_import.plan import ImportPlan, NoteKind
 from cyborg_lite.db.arqs import release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.cyborg_import.plan import ImportPlan, NoteKind
 from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG
 from tests.builders import cyborg_cards, cyborg_sample
@@ -126,7 +126,7 @@ class MovedCloud:
         cyborg_cards.add(url)
         clients: Any = self.placement, self.servers
         service = CyborgImport(self.database, *clients)
-        plan = service.plan(cyborg_source.read_source(url))
+        plan = service.plan(source.read_source(url))
         service.write(plan)
         return plan
 

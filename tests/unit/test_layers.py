@@ -55,6 +55,8 @@ MAY_IMPORT: Final[dict[str, set[str]]] = {
     'agent': _BASE | {'rpc', 'drivers', 'clients', 'version'},
     # Test kits for driver authors. Nothing in the package imports them.
     'testing': _BASE | {'conductor', 'agent', 'drivers', 'rpc', 'db', 'clients'},
+    # Import from OpenStack Cyborg. Nothing in the package imports it.
+    'cyborg_import': _BASE | {'conf', 'cmd', 'db', 'clients'},
     # Client of the REST API for programs of users, without any library.
     'api_client': set(),
     # Runs in the openstack client, on machines without the service.
@@ -72,9 +74,9 @@ DASHBOARD_MAY_IMPORT: Final = {'api_client', 'model', 'rendering'}
 
 # The only packages that may import a library.
 LIBRARY_USERS: Final[dict[str, set[str]]] = {
-    'sqlalchemy': {'db'},
+    'sqlalchemy': {'db', 'cyborg_import'},
     'alembic': {'db'},
-    'oslo_db': {'db', 'conf'},
+    'oslo_db': {'db', 'conf', 'cyborg_import'},
     'pecan': {'api'},
     'wsme': {'api'},
     'wsmeext': {'api'},

@@ -9,6 +9,7 @@ from cyborg_lite import runtime  # isort: skip  # must be imported first: it may
 
 import sys
 from collections.abc import Sequence
+from importlib.metadata import entry_points
 from typing import Any, Final
 
 from oslo_config import cfg
@@ -18,8 +19,6 @@ from cyborg_lite.cmd.manage import (
     agents,
     audit,
     cleaning,
-    convert_config,
-    cyborg_import,
     device,
     host,
     init,
@@ -34,6 +33,7 @@ __all__ = ['main', 'runtime']
 
 PROG: Final = 'cyborg-lite-manage'
 FAILURE: Final = 2
+_FURTHER_GROUPS: Final = 'cyborg_lite.manage'  # entry points
 _DESCRIPTION: Final = (
     'Administer a deployment of cyborg_lite. The commands read and change its '
     'database. Run them on a controller.'
@@ -65,12 +65,13 @@ def _add_parsers(parsers: Any) -> None:
         agents,
         host,
         topology,
-        cyborg_import,
-        convert_config,
         init,
     )
     for group in groups:
         group.add_parsers(parsers)
+    # Commands outside the service, such as the import.
+    for entry_point in sorted(entry_points(group=_FURTHER_GROUPS)):
+        entry_point.load()(parsers)
 
 
 _COMMANDS: Final = cfg.SubCommandOpt('command', title='commands', handler=_add_parsers)

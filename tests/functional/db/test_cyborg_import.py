@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 """The unit tests of the same name, on servers."""
 
-from tests.unit.db.test_cyborg_import import *  # noqa: F403
+from tests.unit.cyborg_import.test_stored_rows import *  # noqa: F403

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cyborg_lite.model.cyborg_import.notes import (
+from cyborg_lite.cyborg_import.notes import (
     Notes,
     format_address,
     normalize_address,
     parse_object,
 )
-from cyborg_lite.model.cyborg_import.plan import ImportNote, NoteKind, Table
+from cyborg_lite.cyborg_import.plan import ImportNote, NoteKind, Table
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 

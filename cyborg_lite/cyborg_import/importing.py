@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.db import cyborg_import
-from cyborg_lite.db.core.engine import Database
-from cyborg_lite.model.cyborg_import.plan import (
+from cyborg_lite.cyborg_import import stored_rows
+from cyborg_lite.cyborg_import.plan import (
     CloudRows,
     ImportNote,
     ImportPlan,
     Table,
 )
-from cyborg_lite.model.cyborg_import.planning import plan_import
-from cyborg_lite.model.cyborg_import.source_rows import SourceDatabase
+from cyborg_lite.cyborg_import.planning import plan_import
+from cyborg_lite.cyborg_import.source_rows import SourceDatabase
+from cyborg_lite.db.core.engine import Database
 
 
 class CyborgImport:
@@ -31,19 +31,19 @@ class CyborgImport:
 
         :raises CyborgError: Placement or Nova does not answer
         """
-        stored = self._database.read(cyborg_import.read_stored_rows)
+        stored = self._database.read(stored_rows.read_stored_rows)
         cloud = self._read_cloud(source)
         return plan_import(source, stored, cloud, datetime.now(UTC))
 
     def write(self, plan: ImportPlan) -> None:
         """Insert all rows of a plan in one transaction."""
-        self._database.write(cyborg_import.insert_rows, plan)
+        self._database.write(stored_rows.insert_rows, plan)
 
     def undo(
         self, uuids: Mapping[Table, Collection[str]]
     ) -> tuple[dict[Table, int], tuple[ImportNote, ...]]:
         """Delete imported rows; see ``db.cyborg_import.delete_rows``."""
-        return self._database.write(cyborg_import.delete_rows, uuids)
+        return self._database.write(stored_rows.delete_rows, uuids)
 
     def _read_cloud(self, source: SourceDatabase) -> CloudRows:
         """Read Placement and Nova; one request per provider, host and instance."""

@@ -10,19 +10,19 @@ import pytest
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import cyborg_import
-from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable
-from cyborg_lite.db.cyborg_source import read_source
-from cyborg_lite.db.providers import providers
-from cyborg_lite.model.arqs.arqs import State
-from cyborg_lite.model.cyborg_import.plan import (
+from cyborg_lite.cyborg_import import stored_rows
+from cyborg_lite.cyborg_import.plan import (
     CloudRows,
     ImportPlan,
     StoredRows,
     Table,
 )
-from cyborg_lite.model.cyborg_import.planning import plan_import
+from cyborg_lite.cyborg_import.planning import plan_import
+from cyborg_lite.cyborg_import.source import read_source
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable
+from cyborg_lite.db.providers import providers
+from cyborg_lite.model.arqs.arqs import State
 from tests.builders import cyborg_sample
 
 _USE: Final = select(Arq.uuid, Arq.resource_class, Arq.bound_at)
@@ -39,8 +39,8 @@ def plan(tmp_path: Path) -> ImportPlan:
 
 
 def test_insert_rows_are_found_as_stored(database: Database, plan: ImportPlan) -> None:
-    database.write(cyborg_import.insert_rows, plan)
-    stored = database.read(cyborg_import.read_stored_rows)
+    database.write(stored_rows.insert_rows, plan)
+    stored = database.read(stored_rows.read_stored_rows)
     for table, uuids in plan.list_uuids().items():
         assert stored.uuids[table] == set(uuids)
     assert stored.rp_uuids == {row.rp_uuid for row in plan.deployables}
@@ -52,7 +52,7 @@ def test_insert_rows_are_found_as_stored(database: Database, plan: ImportPlan) -
 def test_insert_rows_start_use_of_bound_arqs(
     database: Database, plan: ImportPlan
 ) -> None:
-    database.write(cyborg_import.insert_rows, plan)
+    database.write(stored_rows.insert_rows, plan)
     rows = database.read(lambda session: session.execute(_USE).all())
     bound = {arq.uuid for arq in plan.arqs if arq.state is State.BOUND}
     assert {row.uuid for row in rows if row.bound_at is not None} == bound
@@ -63,10 +63,10 @@ def test_insert_rows_start_use_of_bound_arqs(
 
 
 def test_delete_rows_leaves_nothing(database: Database, plan: ImportPlan) -> None:
-    database.write(cyborg_import.insert_rows, plan)
-    deleted, notes = database.write(cyborg_import.delete_rows, plan.list_uuids())
+    database.write(stored_rows.insert_rows, plan)
+    deleted, notes = database.write(stored_rows.delete_rows, plan.list_uuids())
     assert (deleted[Table.HANDLES], notes) == (32, ())
-    stored = database.read(cyborg_import.read_stored_rows)
+    stored = database.read(stored_rows.read_stored_rows)
     assert not any(stored.uuids.values())
     assert not database.read(providers.list_published_traits)
 
@@ -74,9 +74,9 @@ def test_delete_rows_leaves_nothing(database: Database, plan: ImportPlan) -> Non
 def test_delete_rows_keeps_device_that_agent_extended(
     database: Database, plan: ImportPlan
 ) -> None:
-    database.write(cyborg_import.insert_rows, plan)
+    database.write(stored_rows.insert_rows, plan)
     database.write(_add_handle)
-    deleted, notes = database.write(cyborg_import.delete_rows, plan.list_uuids())
+    deleted, notes = database.write(stored_rows.delete_rows, plan.list_uuids())
     assert deleted[Table.DEVICES] == 1
     assert {note.table for note in notes} == {Table.DEPLOYABLES, Table.DEVICES}
 

@@ -7,6 +7,15 @@ from typing import Any, Final
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite.cyborg_import.plan import (
+    ImportNote,
+    ImportPlan,
+    NewArq,
+    NewDeployable,
+    NoteKind,
+    StoredRows,
+    Table,
+)
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.tables import (
     Arq,
@@ -20,15 +29,6 @@ from cyborg_lite.db.core.tables import (
 )
 from cyborg_lite.db.inventory.changes import build_device_row, build_handle_row
 from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES, State
-from cyborg_lite.model.cyborg_import.plan import (
-    ImportNote,
-    ImportPlan,
-    NewArq,
-    NewDeployable,
-    NoteKind,
-    StoredRows,
-    Table,
-)
 from cyborg_lite.model.profiles.device_profiles import Group
 from cyborg_lite.model.providers.providers import valid_symbol
 

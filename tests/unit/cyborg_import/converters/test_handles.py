@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cyborg_lite.model.cyborg_import.handles import convert_handles
-from cyborg_lite.model.cyborg_import.notes import Notes
-from cyborg_lite.model.cyborg_import.source_rows import SourceHandle
+from cyborg_lite.cyborg_import.converters.handles import convert_handles
+from cyborg_lite.cyborg_import.notes import Notes
+from cyborg_lite.cyborg_import.source_rows import SourceHandle
 from cyborg_lite.model.inventory.host_report import HandleType
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -6,16 +6,17 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, Protocol, TypeVar
 
-from cyborg_lite.model.cyborg_import.arqs import ArqSources, convert_arqs
-from cyborg_lite.model.cyborg_import.deployables import (
+from cyborg_lite.cyborg_import.converters.arqs import ArqSources, convert_arqs
+from cyborg_lite.cyborg_import.converters.deployables import (
     check_providers,
     convert_attributes,
     convert_deployables,
 )
-from cyborg_lite.model.cyborg_import.devices import convert_devices
-from cyborg_lite.model.cyborg_import.handles import convert_handles
-from cyborg_lite.model.cyborg_import.notes import Notes
-from cyborg_lite.model.cyborg_import.plan import (
+from cyborg_lite.cyborg_import.converters.devices import convert_devices
+from cyborg_lite.cyborg_import.converters.handles import convert_handles
+from cyborg_lite.cyborg_import.converters.profiles import convert_profiles
+from cyborg_lite.cyborg_import.notes import Notes
+from cyborg_lite.cyborg_import.plan import (
     CloudRows,
     ImportPlan,
     NewDeployable,
@@ -23,8 +24,7 @@ from cyborg_lite.model.cyborg_import.plan import (
     StoredRows,
     Table,
 )
-from cyborg_lite.model.cyborg_import.profiles import convert_profiles
-from cyborg_lite.model.cyborg_import.source_rows import SourceDatabase, SourceHandle
+from cyborg_lite.cyborg_import.source_rows import SourceDatabase, SourceHandle
 from cyborg_lite.model.inventory.facts import HandleFacts
 
 TESTED_REVISIONS: Final = {

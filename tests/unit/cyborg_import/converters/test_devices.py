@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.model.cyborg_import.devices import convert_devices
-from cyborg_lite.model.cyborg_import.notes import Notes
-from cyborg_lite.model.cyborg_import.plan import NewDevice, StoredRows, Table
-from cyborg_lite.model.cyborg_import.source_rows import (
+from cyborg_lite.cyborg_import.converters.devices import convert_devices
+from cyborg_lite.cyborg_import.notes import Notes
+from cyborg_lite.cyborg_import.plan import NewDevice, StoredRows, Table
+from cyborg_lite.cyborg_import.source_rows import (
     SourceAttribute,
     SourceControlPath,
     SourceDatabase,

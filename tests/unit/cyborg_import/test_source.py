@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.db.cyborg_source import read_source
+from cyborg_lite.cyborg_import.source import read_source
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.daemons import DatabaseError
 from tests.builders import cyborg_sample

@@ -6,20 +6,20 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cyborg_lite.model.cyborg_import.deployables import (
+from cyborg_lite.cyborg_import.converters.deployables import (
     check_providers,
     convert_attributes,
     convert_deployables,
 )
-from cyborg_lite.model.cyborg_import.devices import convert_devices
-from cyborg_lite.model.cyborg_import.notes import Notes
-from cyborg_lite.model.cyborg_import.plan import (
+from cyborg_lite.cyborg_import.converters.devices import convert_devices
+from cyborg_lite.cyborg_import.notes import Notes
+from cyborg_lite.cyborg_import.plan import (
     CloudRows,
     NewDeployable,
     StoredRows,
     Table,
 )
-from cyborg_lite.model.cyborg_import.source_rows import (
+from cyborg_lite.cyborg_import.source_rows import (
     SourceAttribute,
     SourceControlPath,
     SourceDatabase,

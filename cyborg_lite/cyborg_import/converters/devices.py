@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from cyborg_lite.model.cyborg_import.notes import (
+from cyborg_lite.cyborg_import.notes import (
     Notes,
     format_address,
     normalize_address,
     parse_object,
 )
-from cyborg_lite.model.cyborg_import.plan import NewDevice, StoredRows, Table
-from cyborg_lite.model.cyborg_import.source_rows import SourceDatabase, SourceDevice
+from cyborg_lite.cyborg_import.plan import NewDevice, StoredRows, Table
+from cyborg_lite.cyborg_import.source_rows import SourceDatabase, SourceDevice
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.inventory.facts import DeviceFacts
 from cyborg_lite.model.inventory.host_report import Health

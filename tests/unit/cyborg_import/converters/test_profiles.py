@@ -7,10 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from cyborg_lite.model.cyborg_import.notes import Notes
-from cyborg_lite.model.cyborg_import.plan import StoredRows, Table
-from cyborg_lite.model.cyborg_import.profiles import convert_profiles
-from cyborg_lite.model.cyborg_import.source_rows import SourceProfile
+from cyborg_lite.cyborg_import.converters.profiles import convert_profiles
+from cyborg_lite.cyborg_import.notes import Notes
+from cyborg_lite.cyborg_import.plan import StoredRows, Table
+from cyborg_lite.cyborg_import.source_rows import SourceProfile
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 PROFILE = str(UUID(int=1))

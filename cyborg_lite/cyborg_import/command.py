@@ -15,16 +15,16 @@ from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd.support import database
 from cyborg_lite.cmd.support.parsers import add_command
 from cyborg_lite.cmd.support.text_table import format_table
-from cyborg_lite.conductor.cyborg_import import CyborgImport
-from cyborg_lite.db import cyborg_source
-from cyborg_lite.errors.base import InvalidInput
-from cyborg_lite.model.cyborg_import.plan import (
+from cyborg_lite.cyborg_import import source as cyborg_source
+from cyborg_lite.cyborg_import.importing import CyborgImport
+from cyborg_lite.cyborg_import.plan import (
     ImportNote,
     ImportPlan,
     NoteKind,
     Table,
 )
-from cyborg_lite.model.cyborg_import.planning import TESTED_REVISIONS
+from cyborg_lite.cyborg_import.planning import TESTED_REVISIONS
+from cyborg_lite.errors.base import InvalidInput
 
 _RECORD: Final = 'cyborg-lite-import.json'
 _FORMAT: Final = 1  # of the record

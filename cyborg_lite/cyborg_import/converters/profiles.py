@@ -5,10 +5,10 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
+from cyborg_lite.cyborg_import.notes import Notes
+from cyborg_lite.cyborg_import.plan import StoredRows, Table
+from cyborg_lite.cyborg_import.source_rows import SourceProfile
 from cyborg_lite.errors.profiles import InvalidDeviceProfile
-from cyborg_lite.model.cyborg_import.notes import Notes
-from cyborg_lite.model.cyborg_import.plan import StoredRows, Table
-from cyborg_lite.model.cyborg_import.source_rows import SourceProfile
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Limits
 from cyborg_lite.model.profiles.grammar import parse_profile
 

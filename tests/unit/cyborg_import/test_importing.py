@@ -8,10 +8,9 @@ from uuid import UUID
 
 import pytest
 
-from cyborg_lite.conductor.cyborg_import import CyborgImport
-from cyborg_lite.db.core.engine import Database
-from cyborg_lite.model.cyborg_import.plan import Table
-from cyborg_lite.model.cyborg_import.source_rows import (
+from cyborg_lite.cyborg_import.importing import CyborgImport
+from cyborg_lite.cyborg_import.plan import Table
+from cyborg_lite.cyborg_import.source_rows import (
     SourceArq,
     SourceAttribute,
     SourceControlPath,
@@ -21,6 +20,7 @@ from cyborg_lite.model.cyborg_import.source_rows import (
     SourceHandle,
     SourceProfile,
 )
+from cyborg_lite.db.core.engine import Database
 from tests.doubles.placement import FakePlacement
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -6,15 +6,15 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cyborg_lite.model.arqs.arqs import State
-from cyborg_lite.model.cyborg_import.notes import Notes
-from cyborg_lite.model.cyborg_import.plan import (
+from cyborg_lite.cyborg_import.notes import Notes
+from cyborg_lite.cyborg_import.plan import (
     CloudRows,
     NewArq,
     StoredRows,
     Table,
 )
-from cyborg_lite.model.cyborg_import.source_rows import SourceArq, SourceDatabase
+from cyborg_lite.cyborg_import.source_rows import SourceArq, SourceDatabase
+from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 
 _MAX_PROJECT_LENGTH: Final = 64

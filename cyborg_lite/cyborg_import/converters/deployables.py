@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from cyborg_lite.model.cyborg_import.notes import Notes
-from cyborg_lite.model.cyborg_import.plan import (
+from cyborg_lite.cyborg_import.notes import Notes
+from cyborg_lite.cyborg_import.plan import (
     CloudRows,
     NewAttribute,
     NewDeployable,
@@ -18,7 +18,7 @@ from cyborg_lite.model.cyborg_import.plan import (
     StoredRows,
     Table,
 )
-from cyborg_lite.model.cyborg_import.source_rows import (
+from cyborg_lite.cyborg_import.source_rows import (
     SourceAttribute,
     SourceDatabase,
     SourceDeployable,

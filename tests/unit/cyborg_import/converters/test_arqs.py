@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.model.cyborg_import.arqs import ArqSources, convert_arqs
-from cyborg_lite.model.cyborg_import.notes import Notes
-from cyborg_lite.model.cyborg_import.plan import CloudRows, NewArq, StoredRows, Table
-from cyborg_lite.model.cyborg_import.source_rows import SourceArq, SourceDatabase
+from cyborg_lite.cyborg_import.converters.arqs import ArqSources, convert_arqs
+from cyborg_lite.cyborg_import.notes import Notes
+from cyborg_lite.cyborg_import.plan import CloudRows, NewArq, StoredRows, Table
+from cyborg_lite.cyborg_import.source_rows import SourceArq, SourceDatabase
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

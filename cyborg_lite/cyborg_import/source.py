@@ -13,9 +13,7 @@ from oslo_db.sqlalchemy import engines
 from sqlalchemy import Connection, MetaData, Table, select
 from sqlalchemy.exc import InvalidRequestError
 
-from cyborg_lite.db.core import dialects, failures
-from cyborg_lite.errors.base import InvalidInput
-from cyborg_lite.model.cyborg_import.source_rows import (
+from cyborg_lite.cyborg_import.source_rows import (
     SourceArq,
     SourceAttribute,
     SourceControlPath,
@@ -25,6 +23,8 @@ from cyborg_lite.model.cyborg_import.source_rows import (
     SourceHandle,
     SourceProfile,
 )
+from cyborg_lite.db.core import dialects, failures
+from cyborg_lite.errors.base import InvalidInput
 
 Row = TypeVar('Row')
 

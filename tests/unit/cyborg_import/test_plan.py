@@ -3,7 +3,7 @@
 
 from datetime import UTC, datetime
 
-from cyborg_lite.model.cyborg_import.plan import (
+from cyborg_lite.cyborg_import.plan import (
     ImportNote,
     ImportPlan,
     NoteKind,

@@ -8,14 +8,14 @@ The uuid is kept: the mdev of a vGPU has the uuid of its handle.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from cyborg_lite.model.cyborg_import.notes import (
+from cyborg_lite.cyborg_import.notes import (
     Notes,
     format_address,
     normalize_address,
     parse_object,
 )
-from cyborg_lite.model.cyborg_import.plan import Table
-from cyborg_lite.model.cyborg_import.source_rows import SourceHandle
+from cyborg_lite.cyborg_import.plan import Table
+from cyborg_lite.cyborg_import.source_rows import SourceHandle
 from cyborg_lite.model.inventory.facts import HandleFacts
 from cyborg_lite.model.inventory.host_report import HandleType
 

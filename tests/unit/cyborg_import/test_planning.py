@@ -9,14 +9,14 @@ from uuid import UUID
 
 import pytest
 
-from cyborg_lite.model.cyborg_import.plan import (
+from cyborg_lite.cyborg_import.plan import (
     CloudRows,
     ImportPlan,
     StoredRows,
     Table,
 )
-from cyborg_lite.model.cyborg_import.planning import plan_import
-from cyborg_lite.model.cyborg_import.source_rows import (
+from cyborg_lite.cyborg_import.planning import plan_import
+from cyborg_lite.cyborg_import.source_rows import (
     SourceArq,
     SourceAttribute,
     SourceControlPath,

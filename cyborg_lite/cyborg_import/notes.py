@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from cyborg_lite.model.cyborg_import.plan import ImportNote, NoteKind, Table
+from cyborg_lite.cyborg_import.plan import ImportNote, NoteKind, Table
 
 _HEX: Final = re.compile(r'(?:0x)?([0-9a-f]+)', re.IGNORECASE)
 _ADDRESS_WIDTHS: Final = {'domain': 4, 'bus': 2, 'device': 2, 'function': 1}

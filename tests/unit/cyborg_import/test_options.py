@@ -3,7 +3,7 @@
 
 import pytest
 
-from cyborg_lite.model.cyborg_import.options import Option, convert_options
+from cyborg_lite.cyborg_import.options import Option, convert_options
 
 NAMES = {
     'DEFAULT': {'debug'},
