@@ -13,14 +13,18 @@ from oslo_middleware.request_id import RequestId
 from oslo_middleware.sizelimit import RequestBodySizeLimiter
 
 from cyborg_lite.api import auth, cross_origin, policy, routes
-from cyborg_lite.api.bind_hold import BindHold
+from cyborg_lite.api.call.bind_hold import BindHold
 from cyborg_lite.api.call.expose import REQUEST
 from cyborg_lite.api.call.resource import ApiContext
 from cyborg_lite.api.healthcheck import HealthcheckMiddleware
 from cyborg_lite.api.microversion import MINIMUM
-from cyborg_lite.api.middleware import MICROVERSION, Observe, ResponseMiddleware
+from cyborg_lite.api.middleware import (
+    MICROVERSION,
+    Observe,
+    PrefixMiddleware,
+    ResponseMiddleware,
+)
 from cyborg_lite.api.openapi import document
-from cyborg_lite.api.prefix import PrefixMiddleware
 from cyborg_lite.model.profiles.device_profiles import Limits
 from cyborg_lite.rpc.interface import Conductor
 

@@ -40,6 +40,8 @@ _HOST: Final = re.compile(
 Observe = Callable[[str, str, int, float], None]
 """Called with method, path, status and seconds of an answer."""
 
+PREFIX: Final = '/accelerator'
+
 
 class ResponseMiddleware:
     """Wraps the application and the middleware that may refuse a request."""
@@ -162,3 +164,25 @@ def _add_version_headers(environ: dict[str, Any], response: webob.Response) -> N
     if version is not None:
         header = f'{microversion.SERVICE_TYPE} {version}'
         response.headers[microversion.HEADER] = header
+
+
+class PrefixMiddleware:
+    """Serves ``/accelerator/v2/...`` in the same way as ``/v2/...``.
+
+    A web server that mounts the API at the prefix strips it from the path. In that case
+    a second prefix is not stripped.
+    """
+
+    def __init__(self, application: Any) -> None:
+        """Store the WSGI application."""
+        self._application = application
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        path = environ.get('PATH_INFO', '')
+        script_name = environ.get('SCRIPT_NAME', '')
+        has_prefix = path == PREFIX or path.startswith(f'{PREFIX}/')
+        if has_prefix and not script_name.endswith(PREFIX):
+            environ['SCRIPT_NAME'] = script_name + PREFIX
+            environ['PATH_INFO'] = path.removeprefix(PREFIX)
+        body: Iterable[bytes] = self._application(environ, start_response)
+        return body

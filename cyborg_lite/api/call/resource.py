@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from cyborg_lite.api.bind_hold import BindHold
+from cyborg_lite.api.call.bind_hold import BindHold
 from cyborg_lite.api.microversion import MINIMUM, Microversion
 from cyborg_lite.api.policy import Policy
 from cyborg_lite.errors.base import NotFound

@@ -8,9 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_4, V2_20
-from cyborg_lite.api.views.link import LINKS, NEXT_LINKS
 from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, since, source
-from cyborg_lite.api.views.view import ListView, View
+from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
 from cyborg_lite.model.arqs.arqs import HANDLE_SHOWN_STATES, Actor, Arq, State, Step
 from cyborg_lite.model.profiles.device_profiles import AttachTarget
 

@@ -3,7 +3,6 @@
 
 from datetime import datetime
 
-from cyborg_lite.api.views.link import LINKS
 from cyborg_lite.api.views.shapes import (
     REASON_OR_NULL,
     TEXT_OR_NULL,
@@ -11,7 +10,7 @@ from cyborg_lite.api.views.shapes import (
     enum_of,
     nullable,
 )
-from cyborg_lite.api.views.view import View
+from cyborg_lite.api.views.view import LINKS, View
 from cyborg_lite.model.devices.cleaning import CleaningState, CleanState
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 

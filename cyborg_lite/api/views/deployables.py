@@ -6,7 +6,6 @@ from typing import Any
 
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_8, V2_21, V2_27
-from cyborg_lite.api.views.link import LINKS, NEXT_LINKS
 from cyborg_lite.api.views.shapes import (
     JSON_TEXT,
     UUID,
@@ -15,7 +14,7 @@ from cyborg_lite.api.views.shapes import (
     nullable,
     since,
 )
-from cyborg_lite.api.views.view import ListView, View
+from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
 from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.inventory.typed_attributes import AttributeType
 

@@ -8,9 +8,8 @@ from wsme import types
 
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_4, V2_20, V2_21
-from cyborg_lite.api.views.link import LINKS, NEXT_LINKS
 from cyborg_lite.api.views.shapes import UUID, Json, nullable, since
-from cyborg_lite.api.views.view import ListView, View
+from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
 from cyborg_lite.model.profiles.alternatives import join_alternatives
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 

@@ -9,7 +9,6 @@ from wsme import types
 
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_3, V2_4, V2_11, V2_21, V2_27, V2_29, V2_30
-from cyborg_lite.api.views.link import LINKS, NEXT_LINKS
 from cyborg_lite.api.views.shapes import (
     JSON_TEXT,
     REASON,
@@ -23,7 +22,7 @@ from cyborg_lite.api.views.shapes import (
     since,
     source,
 )
-from cyborg_lite.api.views.view import ListView, View
+from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind
 from cyborg_lite.model.devices.reconfiguration import Phase, ReconfigurationState

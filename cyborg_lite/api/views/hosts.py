@@ -9,7 +9,6 @@ from wsme import types
 
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_30
-from cyborg_lite.api.views.link import LINKS, NEXT_LINKS
 from cyborg_lite.api.views.shapes import (
     REASON,
     REASON_OR_NULL,
@@ -19,7 +18,7 @@ from cyborg_lite.api.views.shapes import (
     optional,
     since,
 )
-from cyborg_lite.api.views.view import ListView, View
+from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.services import ServiceState

@@ -4,7 +4,6 @@
 from datetime import datetime
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.views.link import LINKS
 from cyborg_lite.api.views.shapes import (
     TEXT_OR_NULL,
     UUID,
@@ -14,7 +13,7 @@ from cyborg_lite.api.views.shapes import (
     optional,
     source,
 )
-from cyborg_lite.api.views.view import ListView, View
+from cyborg_lite.api.views.view import LINKS, ListView, View
 from cyborg_lite.model.bitstreams.program_jobs import ProgramState, ProgramStep
 from cyborg_lite.model.jobs import JobRecord, JobState, describe_payload
 

@@ -3,9 +3,8 @@
 
 from datetime import datetime
 
-from cyborg_lite.api.views.link import LINKS
 from cyborg_lite.api.views.shapes import nullable
-from cyborg_lite.api.views.view import View
+from cyborg_lite.api.views.view import LINKS, View
 
 
 class UnitUsageView(View):

@@ -3,8 +3,7 @@
 
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import MAXIMUM, MINIMUM
-from cyborg_lite.api.views.link import LINKS
-from cyborg_lite.api.views.view import View
+from cyborg_lite.api.views.view import LINKS, View
 
 
 class VersionView(View):

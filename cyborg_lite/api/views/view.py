@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of all views."""
+"""The base classes of all views, and links."""
 
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from wsme import types
+
+from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.views.shapes import Json, optional, since
 
 
 class View(types.Base):  # type: ignore[misc]  # untyped base
@@ -72,3 +75,16 @@ class ListView(View):
         """
         names = (attribute.name for attribute in types.list_attributes(type(self)))
         super().__init__(**dict(zip(names, (items, next_links), strict=True)))
+
+
+class Link(View):
+    """A URL with its relation; ``api/call/links.py`` builds it."""
+
+    href = str
+    rel = str
+
+
+LINKS: Final = Json([Link])
+
+NEXT_LINKS: Final = since(V2_4, optional(LINKS))
+"""The link to the next page of a list."""

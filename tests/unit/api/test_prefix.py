@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import webob
 
-from cyborg_lite.api.prefix import PrefixMiddleware
+from cyborg_lite.api.middleware import PrefixMiddleware
 
 
 def answer_place(environ: dict[str, Any], start_response: Any) -> list[bytes]:

@@ -10,7 +10,7 @@ from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.validation import Schema
 from cyborg_lite.api.microversion import V2_3, V2_4
 from cyborg_lite.api.views.jobs import JobView
-from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.view import Link
 from cyborg_lite.errors.base import CyborgError, Forbidden, InvalidInput
 from cyborg_lite.errors.requests import NotAcceptable, ServiceTokenRequired
 from tests.support.api.calls import build_api_context, build_call, build_request

@@ -11,7 +11,6 @@ from wsme import types
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_3, V2_4, Microversion
 from cyborg_lite.api.views.encoding import encode
-from cyborg_lite.api.views.link import LINKS, NEXT_LINKS
 from cyborg_lite.api.views.shapes import (
     JSON_TEXT,
     REASON,
@@ -23,7 +22,7 @@ from cyborg_lite.api.views.shapes import (
     since,
     source,
 )
-from cyborg_lite.api.views.view import ListView, View
+from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
 from tests.builders.api_calls import build_call, render
 
 NOW: Final = datetime(2026, 11, 21, tzinfo=UTC)

@@ -8,8 +8,8 @@ from itertools import repeat
 
 import pytest
 
-from cyborg_lite.api import bind_hold
-from cyborg_lite.api.bind_hold import BindHold
+from cyborg_lite.api.call import bind_hold
+from cyborg_lite.api.call.bind_hold import BindHold
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.arqs.arqs import Arq, State
 
