@@ -36,6 +36,7 @@ from tests.servers.keystone import PASSWORD, RealKeystone
 from tests.servers.lossy_proxy import LossyProxy
 from tests.servers.message_keys import write_lines
 from tests.servers.openstack_client import OpenStackClient, Server
+from tests.support.programs import find_module
 
 __all__ = ['HOSTS', 'LOST_HOST', 'OpenStack', 'Server']
 
@@ -235,9 +236,8 @@ class OpenStack(OpenStackClient):
         return (self.directory / f'{name}.out').read_text(errors='replace')
 
     def _cyborg_command(self, binary: str, host: str, options: str = '') -> list[str]:
-        module = f'cyborg_lite.cmd.{binary}'
         path = self.write_cyborg_config(host, options)
-        return [sys.executable, '-m', module, '--config-file', str(path)]
+        return [sys.executable, '-m', find_module(binary), '--config-file', str(path)]
 
     def write_cyborg_config(self, host: str, options: str = '') -> Path:
         """Write the configuration file of a daemon of this service.

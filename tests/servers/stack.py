@@ -33,6 +33,7 @@ from devstack.launcher.processes import Child
 from devstack.launcher.rest import Answer, Service
 from tests.doubles.nova import FakeNova
 from tests.servers.message_keys import write_keys
+from tests.support.programs import find_module
 
 ROOT: Final = Path(__file__).parents[2]
 PROJECT: Final = 'a' * 32
@@ -208,7 +209,7 @@ class Cloud:
         """
         child = Child(f'cyborg-lite-{binary}', self.directory / f'{name}.log')
         config = self.write_config(name, options or {})
-        command = [sys.executable, '-m', module or f'cyborg_lite.cmd.{binary}']
+        command = [sys.executable, '-m', module or find_module(binary)]
         child.start(
             [*command, '--config-file', str(config), *arguments],
             {

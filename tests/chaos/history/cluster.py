@@ -31,6 +31,7 @@ from tests.chaos.history.steps_table import StepsTable
 from tests.chaos.history.tcp_proxy import Mode, TcpProxy
 from tests.doubles.nova import FakeNova
 from tests.servers.stack import NOVA, Cloud, Options, expect
+from tests.support.programs import find_module
 
 _VERSION: Final = {'OpenStack-API-Version': 'accelerator 2.4'}
 _PORTS: Final = {'mysql': 3306, 'postgresql': 5432}
@@ -162,7 +163,7 @@ class Cluster(Cloud):
             options,
             module=faulty_daemon.__name__,
             environment={
-                faulty_daemon.MODULE: f'cyborg_lite.cmd.{binary}',
+                faulty_daemon.MODULE: find_module(binary),
                 faulty_daemon.FILE: str(self._faults_file(name)),
             },
         )
