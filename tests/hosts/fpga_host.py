@@ -203,6 +203,7 @@ class FpgaHost:
 
     def release(self, instance: str) -> None:
         self.database.write(release.delete_arqs_of_instance, instance, _EVERYBODY, None)
+        self.consumers.forget(instance)
         self._clean()
 
     def _clean(self) -> None:

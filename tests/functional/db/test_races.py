@@ -5,7 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from uuid import uuid4
 
@@ -19,7 +19,6 @@ from cyborg_lite.model.jobs import Job, JobType, NewJob, Owner
 from tests.builders.bind_rules import RULES
 from tests.builders.rows import (
     OWNER,
-    PROJECT,
     add_arqs,
     add_card,
     bindings,
@@ -42,18 +41,21 @@ _MAX_ATTEMPTS = 10
 
 @dataclass
 class Binder:
-    """Conductor that binds one ARQ for each of many instances."""
+    """Conductor that binds one ARQ for each of many instances, without allocations.
+
+    Placement would not allocate more units than there are.
+    """
 
     database: Database
     card: str
 
     def __post_init__(self) -> None:
-        self._consumers = FakeConsumers()
-        self._handler = BindHandler(self.database, FakeAgents(), self._consumers, RULES)
+        rules = replace(RULES, require_allocation=False)
+        agents, consumers = FakeAgents(), FakeConsumers()
+        self._handler = BindHandler(self.database, agents, consumers, rules)
 
     def bind(self, uuid: str) -> str:
         instance = str(uuid4())
-        self._consumers.allocate(instance, [self.card], PROJECT)
         binding_by_arq = bindings([uuid], self.card, instance)
         new_job = build_bind_job(binding_by_arq, RULES, None)
         write = self.database.write
