@@ -61,7 +61,7 @@ CREATE: Final = Schema(
         'maxItems': 100,  # one before 2.4
         'items': {
             'type': 'object',
-            'required': ['name', 'groups'],
+            'required': ['name'],  # the grammar refuses a profile without groups
             'properties': {
                 'name': {'type': 'string', 'pattern': _WORD},
                 'uuid': {'type': ['string', 'null'], 'format': 'uuid'},

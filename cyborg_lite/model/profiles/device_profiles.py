@@ -2,7 +2,7 @@
 """Device profiles and their groups, after validation.
 
 A group is stored and sent as a mapping of strings; ``Group`` is its parsed form. The
-grammar of device profiles is in ``profile_grammar.py``.
+grammar of device profiles is in ``grammar.py``.
 """
 
 import enum

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grammar of device profiles: converts the JSON of a client or raises an error.
 
-The grammar of the groups is in ``profile_groups.py``.
+The grammar of the groups is in ``groups.py``.
 """
 
 import re

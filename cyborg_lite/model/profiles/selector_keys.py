@@ -6,7 +6,7 @@
     accel:memory      the same
     accel:link_speed  the least rate of one lane, such as ``16GT/s``
 
-    accel:same        what all units share, see ``profile_sets.py``
+    accel:same        what all units share, see ``sets.py``
 
 All of them together have one trait. The group contains the trait as required, so that
 Nova asks Placement for it. A group without this trait has no selector: clients of

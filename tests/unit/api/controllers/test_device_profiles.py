@@ -376,4 +376,4 @@ def test_list_profiles_paging_reaches_conductor(client: Client) -> None:
 def test_create_without_groups_returns_400(client: Client, version: str) -> None:
     answer = client.at(version).post('/device_profiles', [{'name': 'gpu'}])
     assert answer.status == 400
-    assert 'lacks groups' in answer.fault
+    assert 'groups must be a list of 1 to 32 objects' in answer.fault
