@@ -5,7 +5,7 @@ import http.client
 import json
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -67,7 +67,8 @@ def send(server: ApiServer, content: bytes) -> bytes:
     """Send bytes, close the sending direction, and return all that comes back."""
     with socket.create_connection(('127.0.0.1', server.port)) as connection:
         connection.sendall(content)
-        connection.shutdown(socket.SHUT_WR)
+        with suppress(OSError):  # the server may have refused the connection already
+            connection.shutdown(socket.SHUT_WR)
         return b''.join(iter(lambda: connection.recv(65536), b''))
 
 

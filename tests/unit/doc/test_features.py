@@ -29,9 +29,9 @@ def _read_cells(row: str, border: str) -> list[str]:
 
 @pytest.mark.parametrize('row', _read_rows(ROOT / 'README.rst', 'Subject'))
 def test_readme_names_existing_modules(row: str) -> None:
-    first, *others = _LITERAL.findall(row)
+    first, *further = _LITERAL.findall(row)
     assert (PACKAGE / first).exists()
-    for name in others:
+    for name in further:
         assert (PACKAGE / name).exists() or (PACKAGE / first).with_name(name).exists()
 
 
