@@ -178,8 +178,8 @@ class VgpuHost:
 
     # --- guests ---
 
-    def boot_on(self, number: int) -> Instance:
-        """Send a bind with vGPUs of the first or second card."""
+    def boot_on(self, number: int, resource_class: str = 'VGPU') -> Instance:
+        """Send a bind with units of the first or second card."""
         cloud, count = self.cloud, self.generation.vgpus_per_card[number]
         card = f'{self.name}_{self.generation.cards[number]}'
         provider = cloud.until(
@@ -187,17 +187,17 @@ class VgpuHost:
         )
         provider = str(provider['uuid'])
         cloud.until(
-            lambda: 'VGPU' in cloud.inventory(provider), 'the provider has an inventory'
+            lambda: resource_class in cloud.inventory(provider), 'it has an inventory'
         )
-        guest = Instance(cloud, provider, {'VGPU': count})
+        guest = Instance(cloud, provider, {resource_class: count})
         self.guests.append(guest)
-        guest.create_arqs(cloud.create_profile('VGPU', count))
+        guest.create_arqs(cloud.create_profile(resource_class, count))
         guest.allocate()
         expect(guest.bind(), 202)
         return guest
 
-    def boot_bound(self, number: int) -> Instance:
-        guest = self.boot_on(number)
+    def boot_bound(self, number: int, resource_class: str = 'VGPU') -> Instance:
+        guest = self.boot_on(number, resource_class)
         self.cloud.until(guest.is_resolved, 'Nova receives an event per ARQ')
         assert guest.states() == {'Bound'}, guest.list_arqs()
         return guest
