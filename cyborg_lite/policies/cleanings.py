@@ -11,7 +11,7 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
     return [
         base.build_rule(
             'cyborg:cleaning:get_all',
-            base.MANAGER_OR_ADMIN,
+            base.ADMIN,
             'List the units of a device and their cleans.',
             'GET /v2/devices/{uuid}/cleanings',
         ),

@@ -46,7 +46,7 @@ def _list_action_rules() -> list[policy.DocumentedRuleDefault]:
         ),
         base.build_rule(
             'cyborg:device:get_events',
-            base.MANAGER_OR_ADMIN,
+            base.ADMIN,
             'Show the history of a device.',
             'GET /v2/devices/{uuid}/events',
         ),

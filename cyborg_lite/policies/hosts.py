@@ -11,7 +11,7 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
     return [
         base.build_rule(
             'cyborg:host:get_topology',
-            base.MANAGER_OR_ADMIN,
+            base.ADMIN,
             'Show the devices of a host and the availability of their units. Only '
             'administrators see the ARQs, instances and projects that use the units.',
             'GET /v2/hosts/{name}/topology',

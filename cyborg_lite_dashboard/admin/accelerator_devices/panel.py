@@ -11,4 +11,4 @@ class AcceleratorDevices(horizon.Panel):
     name = _('Accelerator Devices')
     slug = 'accelerator_devices'
     permissions = ('openstack.services.accelerator',)
-    policy_rules = (('accelerator', 'cyborg:device:get_all'),)
+    policy_rules = (('accelerator', 'cyborg:host:get_topology'),)

@@ -3,6 +3,7 @@
 
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import webob
@@ -46,6 +47,16 @@ def build_configuration(**api: Any) -> cfg.ConfigOpts:
     for name, value in {'auth_strategy': 'noauth', **api}.items():
         conf.set_override(name, value, group='api')
     return conf
+
+
+def build_policy_client(directory: Path, rules: str) -> 'Client':
+    """Return a client of a service with a policy file."""
+    path = directory / 'policy.yaml'
+    path.write_text(rules)
+    conf, conductor = build_configuration(), LocalConductor()
+    assemble(conf, conductor.client)  # oslo.policy registers its options
+    conf.set_override('policy_file', str(path), group='oslo_policy')
+    return Client(conductor, assemble(conf, conductor.client))
 
 
 class Answer:

@@ -30,6 +30,7 @@ from tests.support.api.conversation import (
     Client,
     build_configuration,
     build_persona,
+    build_policy_client,
 )
 
 U: Final = 'd5ca2f11-3108-4426-a11c-a959987565df'
@@ -54,7 +55,7 @@ ADMINS: Final = {'admin', 'bare admin'}
 # Rule, personas that it allows, and requests that it guards. The requests are invalid
 # otherwise, so that a status other than 403 shows that the rule was checked first.
 ROUTES: Final = [
-    ('cyborg:device:get_events', MANAGERS, [f'GET /devices/{U}/events']),
+    ('cyborg:device:get_events', ADMINS, [f'GET /devices/{U}/events']),
     ('cyborg:usage:get', READERS, ['GET /usages']),
     ('cyborg:device_profile:get_all', READERS, ['GET /device_profiles']),
     ('cyborg:device_profile:get_one', READERS, [f'GET /device_profiles/{U}']),
@@ -114,10 +115,10 @@ ROUTES: Final = [
     ('cyborg:service:delete', ADMINS, [f'DELETE /services/{U}']),
     ('cyborg:device:enable', ADMINS, [f'POST /devices/{U}/enable']),
     ('cyborg:device:disable', ADMINS, [f'POST /devices/{U}/disable']),
-    ('cyborg:cleaning:get_all', MANAGERS, [f'GET /devices/{U}/cleanings']),
+    ('cyborg:cleaning:get_all', ADMINS, [f'GET /devices/{U}/cleanings']),
     ('cyborg:cleaning:retry', ADMINS, [f'POST /devices/{U}/cleanings/retry']),
     ('cyborg:cleaning:accept', ADMINS, [f'POST /devices/{U}/cleanings/accept']),
-    ('cyborg:host:get_topology', MANAGERS, ['GET /hosts/compute-1/topology']),
+    ('cyborg:host:get_topology', ADMINS, ['GET /hosts/compute-1/topology']),
     ('cyborg:deployable:get_all', MANAGERS, ['GET /deployables']),
     ('cyborg:deployable:get_one', MANAGERS, [f'GET /deployables/{U}']),
     (
@@ -194,18 +195,8 @@ def test_controllers_have_rules() -> None:
 # --- the policy file --------------------------------------------------------------
 
 
-def build_client(tmp_path: Path, text: str) -> Client:
-    (tmp_path / 'policy.yaml').write_text(text)
-    conf = build_configuration()
-    conductor = LocalConductor()
-    assemble(conf, conductor.client)
-    path = str(tmp_path / 'policy.yaml')
-    conf.set_override('policy_file', path, group='oslo_policy')
-    return Client(conductor, assemble(conf, conductor.client))
-
-
 def test_rule_override_is_used(tmp_path: Path) -> None:
-    client = build_client(
+    client = build_policy_client(
         tmp_path, '"cyborg:device:get_all": "rule:project_reader_or_admin"'
     )
     assert client.as_(READER).get('/devices').status == 200
@@ -221,7 +212,7 @@ def test_rule_override_is_used(tmp_path: Path) -> None:
     ],
 )
 def test_base_rule_override_is_used(tmp_path: Path, rule: str, check: str) -> None:
-    client = build_client(tmp_path, f'"{rule}": "{check}"')
+    client = build_policy_client(tmp_path, f'"{rule}": "{check}"')
     assert client.as_(build_persona('observer')).get('/devices').status == 200
 
 
@@ -229,7 +220,7 @@ def test_base_rule_override_is_used(tmp_path: Path, rule: str, check: str) -> No
     'rule', ['public_api', 'allow', 'deny', 'default', 'is_admin', 'admin_or_owner']
 )
 def test_policy_file_may_use_legacy_rules(tmp_path: Path, rule: str) -> None:
-    client = build_client(tmp_path, f'"cyborg:device:get_all": "rule:{rule}"')
+    client = build_policy_client(tmp_path, f'"cyborg:device:get_all": "rule:{rule}"')
     served = {'allow', 'admin_or_owner', 'default'}
     assert (client.as_(READER).get('/devices').status == 200) is (rule in served)
     everybody = {*served, 'is_admin'}
@@ -238,14 +229,14 @@ def test_policy_file_may_use_legacy_rules(tmp_path: Path, rule: str) -> None:
 
 @pytest.mark.parametrize('rule', ['cyborg:arq:update', 'cyborg:arq:delete'])
 def test_policy_file_cannot_waive_service_token(tmp_path: Path, rule: str) -> None:
-    client = build_client(tmp_path, f'"{rule}": "@"')
+    client = build_policy_client(tmp_path, f'"{rule}": "@"')
     body = {U: [{'op': 'remove', 'path': '/hostname'}]}
     assert client.patch('/accelerator_requests', body).status == 403
     assert client.delete(f'/accelerator_requests?instance={U}').status == 403
 
 
 def test_policy_file_cannot_waive_project_scope(tmp_path: Path) -> None:
-    client = build_client(tmp_path, '"cyborg:arq:get_all": "@"')
+    client = build_policy_client(tmp_path, '"cyborg:arq:get_all": "@"')
     assert (
         client.as_(build_persona('admin', None)).get('/accelerator_requests').status
         == 403
@@ -264,7 +255,7 @@ def moments(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_policy_file_changed_is_read_without_restart(
     tmp_path: Path, moments: list[float]
 ) -> None:
-    client = build_client(tmp_path, '"cyborg:device:get_all": "role:observer"')
+    client = build_policy_client(tmp_path, '"cyborg:device:get_all": "role:observer"')
     assert client.get('/devices').status == 403
     file = tmp_path / 'policy.yaml'
     file.write_text('"cyborg:device:get_all": "role:admin"')
@@ -305,7 +296,9 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> Mock:
 def test_rule_result_is_remembered_until_reload(
     tmp_path: Path, moments: list[float], checks: Mock
 ) -> None:
-    client = build_client(tmp_path, f'"cyborg:device:get_all": "project_id:{PROJECT}"')
+    client = build_policy_client(
+        tmp_path, f'"cyborg:device:get_all": "project_id:{PROJECT}"'
+    )
     for now, count in ((0.0, 4), (5.0, 8)):
         moments.append(now)
         for _ in range(10):
@@ -317,7 +310,7 @@ def test_rule_result_is_remembered_until_reload(
 
 def test_rule_that_asks_server_is_not_remembered(tmp_path: Path, checks: Mock) -> None:
     check = 'role:admin or http://127.0.0.1/%(project_id)s'
-    client = build_client(tmp_path, f'"cyborg:device:get_all": "{check}"')
+    client = build_policy_client(tmp_path, f'"cyborg:device:get_all": "{check}"')
     for _ in range(10):
         assert client.get('/devices').status == 200
     assert checks.call_count == 20
@@ -370,7 +363,7 @@ def test_admin_role_in_any_case_sees_all_projects(role: str) -> None:
 
 
 def test_admin_rule_overridden_decides_who_sees_all_projects(tmp_path: Path) -> None:
-    client = build_client(tmp_path, 'admin_api: "role:operator"')
+    client = build_policy_client(tmp_path, 'admin_api: "role:operator"')
     operator = build_persona('operator', OTHER_PROJECT)
     group = {'resources:FPGA': '1'}
     body = [{'name': 'dp1', 'groups': [group]}]

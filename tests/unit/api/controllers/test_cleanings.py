@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of cleans of devices at microversion 2.6."""
 
+from pathlib import Path
+
 import pytest
 
 from cyborg_lite.model.devices.cleaning import (
@@ -13,7 +15,7 @@ from cyborg_lite.model.devices.cleaning import (
 )
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from tests.builders.device_rows import add_device
-from tests.support.api.conversation import MANAGER, Client
+from tests.support.api.conversation import MANAGER, Client, build_policy_client
 
 UNIT = '0000:c2:00.0'
 ARQ = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
@@ -63,11 +65,13 @@ def test_list_cleanings_shows_units_and_steps(newest: Client) -> None:
     assert (record['state'], record['actor']) == ('failed', 'cyborg-lite')
     assert record['steps'][0]['error'] == 'the drive: refused'
     assert record['steps'][0]['tool'] is None
-    assert newest.as_(MANAGER).get(path).status == 200
+    assert newest.as_(MANAGER).get(path).status == 403
 
 
-def test_cleanings_only_admin_sees_uuids_in_reasons(newest: Client) -> None:
+def test_cleanings_only_admin_sees_uuids_in_reasons(tmp_path: Path) -> None:
     """The ARQs and instances belong to all projects."""
+    rule = '"cyborg:cleaning:get_all": "rule:project_manager_or_admin"'
+    newest = build_policy_client(tmp_path, rule).at('2.6')
     path = add_failed(newest, f'ARQ {ARQ} uses it.')
     hidden = 'ARQ (hidden) uses it.'
     assert list_reasons(newest, path).count(f'ARQ {ARQ} uses it.') == 2

@@ -2,12 +2,13 @@
 """Tests of the history of devices at microversion 2.11."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from cyborg_lite.model.devices.events import DeviceEvent, DeviceEventKind
 from tests.builders.device_rows import add_device
-from tests.support.api.conversation import MANAGER, READER, Client
+from tests.support.api.conversation import MANAGER, Client, build_policy_client
 
 AT = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 UNKNOWN = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
@@ -57,8 +58,10 @@ def test_list_events_before_2_11_is_404(client: Client) -> None:
     assert client.at('2.8').get(f'/devices/{device.uuid}/events').status == 404
 
 
-def test_list_events_only_admin_sees_uuids_in_reason(newest: Client) -> None:
+def test_list_events_only_admin_sees_uuids_in_reason(tmp_path: Path) -> None:
     """The ARQs and instances belong to all projects."""
+    rule = '"cyborg:device:get_events": "rule:project_manager_or_admin"'
+    newest = build_policy_client(tmp_path, rule).at('2.11')
     device = add_device(newest.conductor.database)
     kind, reason = DeviceEventKind.MODE_CHANGE_FAILED, f'ARQs use it: {UNKNOWN}.'
     event = DeviceEvent(kind, AT, 'compute-1', value='b', reason=reason)
@@ -71,6 +74,6 @@ def test_list_events_only_admin_sees_uuids_in_reason(newest: Client) -> None:
         assert view['reason'] == text
 
 
-def test_list_events_reader_is_refused(newest: Client) -> None:
-    answer = newest.as_(READER, '2.11').get(f'/devices/{UNKNOWN}/events')
+def test_list_events_requires_administrator(newest: Client) -> None:
+    answer = newest.as_(MANAGER).get(f'/devices/{UNKNOWN}/events')
     assert answer.status == 403

@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.api.app import assemble
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.devices.telemetry import Usage, usage_to_json
 from cyborg_lite.model.inventory.host_report import Health
 from tests.builders.device_rows import add_deployable, add_device
-from tests.support.api.conversation import HOST, MANAGER, Client, build_configuration
+from tests.support.api.conversation import (
+    HOST,
+    MANAGER,
+    Client,
+    build_policy_client,
+)
 
 UNKNOWN = 'd5ca2f11-3108-4426-a11c-a959987565df'
 ADDED = {'status_reason', 'health', 'health_reason', 'arqs_count', 'arqs', 'usage'}
@@ -185,16 +189,9 @@ def test_patch_device_old_version_or_unknown_device(newest: Client) -> None:
     assert device.status is DeviceStatus.ENABLED
 
 
-def test_patch_device_checks_rules_of_actions(newest: Client, tmp_path: Path) -> None:
-    rules = tmp_path / 'policy.yaml'
-    rules.write_text('"cyborg:device:disable": "!"')
-    conf = build_configuration()
-    assemble(conf, newest.conductor.client)
-    conf.set_override('policy_file', str(rules), group='oslo_policy')
-    ruled = Client(
-        newest.conductor, assemble(conf, newest.conductor.client), version='2.4'
-    )
-    path = f'/devices/{add_device(newest.conductor.database).uuid}'
+def test_patch_device_checks_rules_of_actions(tmp_path: Path) -> None:
+    ruled = build_policy_client(tmp_path, '"cyborg:device:disable": "!"').at('2.4')
+    path = f'/devices/{add_device(ruled.conductor.database).uuid}'
     assert ruled.patch(path, [replace('/status', 'maintaining')]).status == 403
     assert ruled.patch(path, [replace('/status', 'enabled')]).status == 200
 

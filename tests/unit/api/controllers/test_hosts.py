@@ -2,6 +2,7 @@
 """Tests of the topology of a host at microversion 2.9."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from cyborg_lite.model.hosts.topology import (
     TopologyUnit,
 )
 from tests.builders.host_topologies import HOST, HOSTILE, PROJECT, build_topology
-from tests.support.api.conversation import MANAGER, Client
+from tests.support.api.conversation import MANAGER, Client, build_policy_client
 
 PATH = f'/hosts/{HOST}/topology'
 INSTANCE = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
@@ -51,15 +52,28 @@ def test_topology_shows_nodes_devices_and_users(newest: Client) -> None:
     assert (used['reason'], reserved['reason']) == (None, 'A job prepares it.')
 
 
-def test_topology_hides_users_from_managers(newest: Client) -> None:
-    newest.headers.update(MANAGER)
+@pytest.fixture
+def shared(tmp_path: Path) -> Client:
+    """Return a client of a service whose policy file lets managers read topologies."""
+    rule = '"cyborg:host:get_topology": "rule:project_manager_or_admin"'
+    client = build_policy_client(tmp_path, rule)
+    client.conductor.answers['show_host_topology'] = build_topology()
+    return client.at('2.9')
+
+
+def test_topology_requires_administrator(newest: Client) -> None:
+    assert newest.as_(MANAGER).get(PATH).status == 403
+
+
+def test_topology_hides_users_from_managers(shared: Client) -> None:
+    newest = shared.as_(MANAGER)
     answer = newest.get(PATH)
     assert answer.status == 200
     assert not any('user' in unit for unit in list_units(answer.json))
     assert PROJECT not in str(answer.json['numa_nodes'])
 
 
-def test_topology_only_admin_sees_uuids_in_reasons(newest: Client) -> None:
+def test_topology_only_admin_sees_uuids_in_reasons(shared: Client) -> None:
     """Consumers in Placement are instances of all projects."""
     reason = f'Used by {INSTANCE}.'
     unit = TopologyUnit('a', 'PCI', Availability.RESERVED, reason)
@@ -73,10 +87,9 @@ def test_topology_only_admin_sees_uuids_in_reasons(newest: Client) -> None:
     )
     nodes = (NumaNode(0, (device,)),)
     changed = replace(topology, numa_nodes=nodes)
-    newest.conductor.answers['show_host_topology'] = changed
-    assert str(newest.get(PATH).json).count(INSTANCE) == 3
-    newest.headers.update(MANAGER)
-    text = str(newest.get(PATH).json)
+    shared.conductor.answers['show_host_topology'] = changed
+    assert str(shared.get(PATH).json).count(INSTANCE) == 3
+    text = str(shared.as_(MANAGER).get(PATH).json)
     assert (text.count(INSTANCE), text.count('(hidden)')) == (0, 3)
 
 
