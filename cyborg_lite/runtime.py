@@ -59,6 +59,14 @@ def _select_backend() -> None:
     backend.init_backend(backend.BackendType(BACKEND))
 
 
+def forget_parent() -> None:
+    """Separate a forked process from the hub of eventlet of its parent."""
+    if BACKEND == 'eventlet':
+        from eventlet import hubs
+
+        hubs.use_hub()
+
+
 def _patch_thread_join() -> None:
     """Make a thread join with a timeout return at the timeout.
 

@@ -109,8 +109,7 @@ class PreparesHandles(Protocol):
     def prepare(self, handle: AllocatedHandle) -> None:
         """Create what the guest attaches, at the address and uuid of the handle.
 
-        ``instance_uuid`` of the handle names the instance. It is empty if the conductor
-        is of an earlier release.
+        ``instance_uuid`` of the handle names the instance.
 
         Must be idempotent: the agent repeats the call after a crash, and after a host
         reboot for each handle in use.

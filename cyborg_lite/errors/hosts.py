@@ -37,7 +37,6 @@ class ServiceAlive(Conflict):
 class HostAway(CyborgError):
     """The agent of a host did not answer an RPC. The agent may have executed it."""
 
-    # Daemons of earlier releases find the error of an RPC by the name of this class.
     code = 503
     message = 'The agent of host {host} does not answer.'
     advice = (

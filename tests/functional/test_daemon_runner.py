@@ -115,7 +115,7 @@ def test_start_exempts_its_objects_from_collections(
     start: Start, backend: str, workers: int
 ) -> None:
     daemon = start(backend, workers=workers)
-    daemon.wait_for('Ready' if workers == 1 else 'is ready', times=workers)
+    daemon.wait_for('Ready', times=workers)
     daemon.process.terminate()
     daemon.wait()
     assert ''.join(daemon.lines).count('stop frozen=True') == workers
@@ -232,7 +232,7 @@ def test_unusable_lock_path_ends_the_start(
 
 def test_workers_each_run_their_own_daemon(start: Start, backend: str) -> None:
     daemon = start(backend, workers=2)
-    daemon.wait_for('is ready', times=2)
+    daemon.wait_for('Ready', times=2)
     daemon.process.terminate()
     assert daemon.wait() == 0
     output = ''.join(daemon.lines)
@@ -240,6 +240,49 @@ def test_workers_each_run_their_own_daemon(start: Start, backend: str) -> None:
     assert len(started) == 2
     assert str(daemon.process.pid) not in started
     assert set(re.findall(r'wait in (\d+)', output)) == started
+
+
+def list_starts(daemon: RunningDaemon) -> list[int]:
+    return [int(pid) for pid in re.findall(r'start in (\d+)', ''.join(daemon.lines))]
+
+
+def test_killed_worker_is_replaced(start: Start, backend: str) -> None:
+    daemon = start(backend, workers=2)
+    daemon.wait_for('Ready', times=2)
+    killed = list_starts(daemon)[0]
+    os.kill(killed, signal.SIGKILL)
+    (line,) = daemon.wait_for('Workers have ended')
+    assert f'{killed}: -9' in line
+    daemon.wait_for('Ready')
+    daemon.process.terminate()
+    assert daemon.wait() == 0
+    assert len(set(list_starts(daemon))) == 3
+
+
+def test_workers_end_with_killed_parent(start: Start, backend: str) -> None:
+    daemon = start(backend, workers=2)
+    daemon.wait_for('Ready', times=2)
+    daemon.process.kill()
+    assert daemon.wait() == -signal.SIGKILL  # at the end of the workers' output
+    assert ''.join(daemon.lines).count('wait in') == 2
+
+
+def test_sighup_reloads_each_worker(start: Start, config: Path, backend: str) -> None:
+    daemon = start(backend, workers=2)
+    daemon.wait_for('Ready', times=2)
+    config.write_text(f'{config.read_text()}debug = true\n')
+    daemon.process.send_signal(signal.SIGHUP)
+    daemon.wait_for('reload debug=True', times=2)
+    daemon.process.terminate()
+    assert daemon.wait() == 0
+
+
+def test_worker_that_cannot_start_lets_parent_stop(start: Start, backend: str) -> None:
+    daemon = start(backend, workers=2, mode='refuse')
+    daemon.wait_for('Workers have ended')
+    daemon.process.terminate()
+    daemon.wait()
+    assert 'Cannot start: It is Monday.' in ''.join(daemon.lines)
 
 
 def test_sigusr2_prints_report_and_continues(start: Start, backend: str) -> None:

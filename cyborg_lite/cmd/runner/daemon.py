@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The runner of all daemons: start, signals, and a shutdown with a time limit.
 
-A single worker runs in the main process. Several workers are forked and supervised by
-oslo.service. Each worker builds its own daemon, so that no file or connection is opened
-before the fork.
+A single worker runs in the main process. Several workers are forked from it, and each
+lives as a single worker does. Each worker builds its own daemon, so that no file or
+connection is opened before the fork.
+
+The launcher of oslo.service is not used. It always forks, which costs the memory of a
+second process, and it starts a worker that cannot start again and again. Its form
+without a fork ends at SIGHUP.
 """
 
 import logging
@@ -11,6 +15,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +23,6 @@ from typing import Final, Protocol, runtime_checkable
 
 from oslo_config import cfg
 from oslo_log import log
-from oslo_service import service as oslo_service
 from oslo_service import systemd
 
 from cyborg_lite import conf as configuration
@@ -35,6 +39,8 @@ LOG = log.getLogger(__name__)
 
 _STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _STARTED: Final = 0  # not a signal number
+
+_RESTART_PAUSE: Final = 1.0  # seconds before a worker replaces one that has ended
 
 # Seconds to wait for ``start`` to return after a stop signal. The start may be blocked
 # on a message bus or a database that never answers. No work is in progress yet.
@@ -97,17 +103,25 @@ def run(conf: cfg.ConfigOpts, identity: Identity, build: Build) -> int:
         configuration.set_up_logging(conf)
         _log_start(conf, identity)
         warn_of_unknown_options(conf)
-        # Before the fork: a worker that cannot start is started again for ever.
+        # Before the fork: the daemon ends here instead of each of its workers.
         transport.prepare_locks(conf)
     except CyborgError as error:
         failure = error
     if failure is not None:
         return _log_failure(failure)
     thread_report.set_up(conf, identity.binary)
-    if identity.workers > 1:
-        return _run_workers(conf, identity, build)
-    with _signal_queue() as queue:
-        return _run_single_worker(conf, build, queue)
+    watchdog = Watchdog.from_environment(os.environ)
+
+    def work() -> int:
+        with _signal_queue() as queue:
+            return _run_worker(conf, build, queue, watchdog)
+
+    if identity.workers == 1:
+        return work()
+    # A collection in a worker would copy each page that it shares.
+    garbage_collection.exempt_objects_of_start()
+    with _signal_queue(signal.SIGCHLD) as queue:
+        return _Supervisor(conf, identity.workers, work, queue).run()
 
 
 def _log_failure(error: CyborgError) -> int:
@@ -135,7 +149,7 @@ def _log_start(conf: cfg.ConfigOpts, identity: Identity) -> None:
     )
 
 
-# --- one worker: in this process --------------------------------------------------
+# --- signals ----------------------------------------------------------------------
 
 
 class _SignalQueue:
@@ -158,16 +172,19 @@ class _SignalQueue:
 
 
 @contextmanager
-def _signal_queue() -> Iterator[_SignalQueue]:
-    """Write stop and reload signals to a queue.
+def _signal_queue(*further: int) -> Iterator[_SignalQueue]:
+    """Write the signals that stop, reload and the given ones to a queue.
 
     The signal handlers do nothing. A handler must not take a lock, because the thread
     that it interrupts may already hold it.
     """
     queue = _SignalQueue()
     signal.set_wakeup_fd(queue.writer.fileno(), warn_on_full_buffer=False)
-    for number in (*_STOP_SIGNALS, signal.SIGHUP):
+    numbers = (*_STOP_SIGNALS, signal.SIGHUP, *further)
+    for number in numbers:
         signal.signal(number, lambda _number, _frame: None)
+    # A worker is forked while they are blocked.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
     try:
         yield queue
     finally:
@@ -175,9 +192,14 @@ def _signal_queue() -> Iterator[_SignalQueue]:
         queue.close()
 
 
-def _run_single_worker(conf: cfg.ConfigOpts, build: Build, queue: _SignalQueue) -> int:
+# --- one worker -------------------------------------------------------------------
+
+
+def _run_worker(
+    conf: cfg.ConfigOpts, build: Build, queue: _SignalQueue, watchdog: Watchdog
+) -> int:
+    """Run a daemon until a stop signal; return the exit status."""
     failure: CyborgError | None = None
-    watchdog = Watchdog.from_environment(os.environ)
     try:
         daemon = build(conf)
         reload = _start(daemon, queue)
@@ -197,8 +219,7 @@ def _run_single_worker(conf: cfg.ConfigOpts, build: Build, queue: _SignalQueue) 
     if reload:
         _reload(conf, daemon)
     while (number := queue.get()) not in _STOP_SIGNALS:
-        if number == signal.SIGHUP:
-            _reload(conf, daemon)
+        _reload(conf, daemon)
     name = signal.Signals(number).name
     LOG.info('Received %s; finishing the work in progress.', name)
     watchdog.stop()
@@ -266,7 +287,7 @@ def _start(daemon: Daemon, queue: _SignalQueue) -> bool:
     return reload
 
 
-def _reload(conf: cfg.ConfigOpts, daemon: Daemon) -> None:
+def _reload(conf: cfg.ConfigOpts, daemon: Daemon | None) -> None:
     try:
         changed = conf.mutate_config_files()
         if isinstance(daemon, Reloadable):
@@ -297,54 +318,89 @@ def _exit_overdue(seconds: int) -> None:
     os._exit(1)
 
 
-# --- several workers: oslo.service ------------------------------------------------
+# --- several workers --------------------------------------------------------------
 
 
-class _Worker(oslo_service.ServiceBase):  # type: ignore[misc]  # untyped base
-    """An adapter from a daemon to the interface of oslo.service."""
+class _Supervisor:
+    """The parent of several workers: it starts them, and passes signals to them."""
 
-    def __init__(self, conf: cfg.ConfigOpts, build: Build) -> None:
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        number: int,
+        work: Callable[[], int],
+        queue: _SignalQueue,
+    ) -> None:
+        """Store the arguments.
+
+        :param work: the life of a worker; it returns the exit status of its process
+        """
         self._conf = conf
-        self._build = build
-        # Each worker sends notifications, and exits if one of its threads ends.
-        self._watchdog = Watchdog.from_environment(os.environ)
-        self._daemon: Daemon | None = None
-        self._stopped = threading.Event()
+        self._number = number
+        self._work = work
+        self._queue = queue
+        self._workers: set[int] = set()  # process ids
+        # The end of the parent, also a kill, closes the second.
+        self._lifeline, self._parent = socket.socketpair()
 
-    def start(self) -> None:
-        failure: CyborgError | None = None
+    def run(self) -> int:
+        """Replace workers that end, until a stop signal; return the exit status."""
+        while True:
+            while len(self._workers) < self._number:
+                self._workers.add(self._fork())
+            number = self._queue.get()
+            if number in _STOP_SIGNALS:
+                return self._stop()
+            if number == signal.SIGHUP:
+                _reload(self._conf, None)
+                self._send(signal.SIGHUP)
+            elif statuses := self._collect():
+                LOG.error('Workers have ended: %s. Others replace them.', statuses)
+                time.sleep(_RESTART_PAUSE)
+
+    def _fork(self) -> int:
+        """Start a worker, and return its process id."""
+        numbers = (*_STOP_SIGNALS, signal.SIGHUP)
+        signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+        if process := os.fork():
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+            return process
+        status = 1
         try:
-            daemon = self._build(self._conf)
-            daemon.start()
-        except CyborgError as error:
-            failure = error
-        if failure is not None:
-            raise SystemExit(_log_failure(failure))
-        self._daemon = daemon
-        garbage_collection.exempt_objects_of_start()
-        self._watchdog.start(daemon)
-        LOG.info('Worker %d is ready.', os.getpid())
+            runtime.forget_parent()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self._parent.close()
+            threading.Thread(target=self._end_with_parent, daemon=True).start()
+            status = self._work()
+        except Exception:
+            LOG.exception('Worker %d failed.', os.getpid())
+        finally:
+            logging.shutdown()
+            os._exit(status)
 
-    def stop(self) -> None:
-        # The parent of eventlet workers also calls this, but has started no daemon.
-        self._watchdog.stop()
-        if self._daemon is not None:
-            self._daemon.stop()
-            self._daemon.wait()
-        self._stopped.set()
+    def _end_with_parent(self) -> None:
+        self._lifeline.recv(1)
+        os.kill(os.getpid(), signal.SIGTERM)
 
-    def wait(self) -> None:
-        self._stopped.wait()
+    def _send(self, number: int) -> None:
+        for process in self._workers:
+            os.kill(process, number)
 
-    def reset(self) -> None:
-        if isinstance(self._daemon, Reloadable):
-            self._daemon.reload()
+    def _collect(self) -> dict[int, int]:
+        """Return the statuses of the workers that have ended, by process id."""
+        statuses: dict[int, int] = {}
+        for process in self._workers:
+            is_ended, status = os.waitpid(process, os.WNOHANG)
+            if is_ended:
+                statuses[process] = os.waitstatus_to_exitcode(status)
+        self._workers -= statuses.keys()
+        return statuses
 
-
-def _run_workers(conf: cfg.ConfigOpts, identity: Identity, build: Build) -> int:
-    # Before the fork: a collection in a worker would copy each page that it shares.
-    garbage_collection.exempt_objects_of_start()
-    launcher = oslo_service.launch(
-        conf, _Worker(conf, build), workers=identity.workers, restart_method='mutate'
-    )
-    return int(launcher.wait() or 0)
+    def _stop(self) -> int:
+        """Stop all workers; return 0 if each has ended in time."""
+        self._send(signal.SIGTERM)
+        statuses = set(self._collect().values())
+        while self._workers:
+            self._queue.get()
+            statuses.update(self._collect().values())
+        return int(statuses != {0})

@@ -349,7 +349,7 @@ def accept_agent(session: Session, host: str, identity: str) -> None:
     The caller has changed the row of the agent in this transaction, which locks the
     row. A new agent must send its report.
 
-    :param identity: empty: an agent of an earlier release, which is accepted
+    :param identity: empty: not known, which is accepted
     :raises AgentIdentityRefused: the host has another agent, which is up
     """
     if not identity:

@@ -60,7 +60,7 @@ def _accept_report(session: Session, report: HostReport) -> None:
     host = report.hostname
     services.store_digest(session, host, report.digest, report.boot_id)
     if not report.number:
-        return  # an agent of an earlier release
+        return  # the report has no order
     is_newer = Service.is_agent_of(host) & (Service.report_number < report.number)
     # The acceptance of a new agent clears the digest.
     values = {'report_number': report.number, 'digest': report.digest}

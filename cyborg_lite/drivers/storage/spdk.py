@@ -279,12 +279,8 @@ longer, for example while it creates block devices.
 
 
 def _host_nqn(handle: AllocatedHandle) -> str:
-    """Return the NQN with which the instance connects.
-
-    The uuid in it is that of the ARQ if the conductor, of an earlier release, names no
-    instance.
-    """
-    return f'{_HOST_NQN}{handle.instance_uuid or handle.arq_uuid}'
+    """Return the NQN with which the instance connects."""
+    return f'{_HOST_NQN}{handle.instance_uuid}'
 
 
 def _list_hosts(subsystem: Target) -> list[str]:

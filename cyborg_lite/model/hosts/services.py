@@ -82,7 +82,7 @@ class AgentRecord:
     def refuses(self, identity: str) -> bool:
         """Check whether an agent must not speak for the host.
 
-        :param identity: empty: an agent of an earlier release, which is not refused
+        :param identity: empty: not known, which is not refused
         """
         is_same = self.identity in (None, identity)
         return bool(identity) and not is_same and self.state is ServiceState.UP

@@ -88,7 +88,7 @@ class TopologyDevice:
     health_reason: str
     deployables: tuple[TopologyDeployable, ...] = ()
     # PCI addresses of the bridges above the device, the root port first. Empty: it is
-    # no PCI device, or an agent of an earlier release has reported it.
+    # no PCI device.
     pci_bridges: tuple[str, ...] = ()
 
     def list_children(self, parent: str | None) -> tuple[TopologyDeployable, ...]:
