@@ -4,7 +4,7 @@
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Final, Self
+from typing import Any, Final, Self
 from urllib.parse import quote, urlencode
 
 import requests
@@ -94,9 +94,6 @@ class Placement:
     Every method raises ServiceUnavailable if Placement or Keystone does not answer, and
     RemoteError if either returns an unexpected status.
     """
-
-    is_simulated: ClassVar[bool] = False
-    """Whether writes are simulated, so that later reads do not show them."""
 
     def __init__(self, remote: session.Remote) -> None:
         self._remote = remote

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Synchronization of a host with a real Placement, and repair of manual damage."""
 
+import copy
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
 import pytest
@@ -254,6 +255,12 @@ class UnsteadyRemote(Remote):
         if fate == 'obeyed':
             self._steady.send(method, path, *args, **options)
         raise ServiceUnavailable(what='Placement')
+
+    def with_microversion(self, microversion: str) -> Self:
+        """Return a copy that fails as often."""
+        remote = copy.copy(self)
+        remote._steady = self._steady.with_microversion(microversion)
+        return remote
 
 
 @pytest.mark.parametrize('seed', range(3))

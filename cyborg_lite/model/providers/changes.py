@@ -14,6 +14,7 @@ from cyborg_lite.model.providers.providers import (
     ActualProvider,
     DesiredProvider,
     Inventories,
+    ProviderInventory,
     TreeNode,
 )
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG, OWNER_NOVA
@@ -35,18 +36,25 @@ _GENERATED_CLASSES: Final = frozenset(
 )
 
 
+_REMOVED: Final = 'the device is removed, but allocated; its provider is closed'
+
+
 @dataclass(frozen=True, slots=True)
 class CreateProvider:
     """Create a provider."""
 
-    provider: DesiredProvider
+    uuid: str
+    name: str
+    parent_uuid: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class MoveProvider:
     """Set the name and the parent of a provider."""
 
-    provider: DesiredProvider
+    uuid: str
+    name: str
+    parent_uuid: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +66,34 @@ class SetTraits:
 
 
 @dataclass(frozen=True, slots=True)
+class Closure:
+    """A substitute for an operation that allocations prevent."""
+
+    inventories: Inventories | None = None  # None: write nothing
+    reason: str = ''  # of the problem; empty: there is none
+
+
+@dataclass(frozen=True, slots=True)
 class SetInventories:
     """Set all inventories of a provider."""
 
     uuid: str
     inventories: Inventories
+    closure: Closure = Closure()
 
 
-Operation: TypeAlias = CreateProvider | MoveProvider | SetTraits | SetInventories
+@dataclass(frozen=True, slots=True)
+class DeleteProvider:
+    """Delete a provider. If it has children, remove its inventories only."""
+
+    uuid: str
+    closure: Closure = Closure()
+    children: frozenset[str] = frozenset()  # keep the provider if one of them remains
+
+
+Operation: TypeAlias = (
+    CreateProvider | MoveProvider | SetTraits | SetInventories | DeleteProvider
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +120,17 @@ class ProviderDiff:
     """Operations for one provider, in order, and the problem that prevents others."""
 
     operations: tuple[Operation, ...] = ()
-    problem: ProviderProblem | None = (
-        None  # None: the operations lead to the desired state
-    )
+    # None: the operations lead to the desired state.
+    problem: ProviderProblem | None = None
 
 
 def diff_provider(
     desired: DesiredProvider,
     actual: ActualProvider | None,
     foreign: Iterable[TreeNode],
+    obstacle: str = '',
+    *,
+    fence: bool = False,
 ) -> ProviderDiff:
     """Return the fewest operations that change a provider to its desired state.
 
@@ -109,45 +139,119 @@ def diff_provider(
 
     :param actual: provider with the uuid now; None: there is none
     :param foreign: providers of other services in the tree of the host
+    :param obstacle: why the provider cannot be moved
+    :param fence: write an unchanged provider as well. Its generation grows, so
+        Placement rejects a write that an earlier worker has sent.
     """
     problem = _find_foreign_conflict(desired, foreign)
     if actual is None:
-        if problem:
-            return ProviderDiff(problem=problem)
-        return ProviderDiff(_list_create_operations(desired))
-    if OWNER_NOVA in actual.traits:
-        return ProviderDiff(problem=_problem(desired, f'it has trait {OWNER_NOVA}'))
-    is_misplaced = actual.node.parent_uuid != desired.parent_uuid
-    if is_misplaced and OWNER_CYBORG not in actual.traits:
-        return ProviderDiff(problem=misplaced_problem(desired, actual.node))
+        operations = [] if problem else _list_create_operations(desired)
+        return ProviderDiff(tuple(operations), problem)
+    reason = _find_refusal(desired, actual, obstacle)
+    if reason:
+        return ProviderDiff(problem=_problem(desired, reason))
     operations = _list_update_operations(desired, actual)
     if problem is not None:
         # The foreign provider has the name, so this provider cannot get it.
-        operations = tuple(
-            operation
-            for operation in operations
-            if not isinstance(operation, MoveProvider)
-        )
-    return ProviderDiff(operations, problem)
+        operations = [item for item in operations if not isinstance(item, MoveProvider)]
+    elif fence and all(isinstance(item, MoveProvider) for item in operations):
+        operations.append(SetInventories(desired.uuid, actual.inventories))
+    return ProviderDiff(tuple(operations), problem)
 
 
-def misplaced_problem(desired: DesiredProvider, node: TreeNode) -> ProviderProblem:
-    """Return the problem of a provider with another parent."""
-    return _problem(desired, f'its parent is {node.parent_uuid}')
+def _find_refusal(
+    desired: DesiredProvider, actual: ActualProvider, obstacle: str
+) -> str:
+    """Return why this service must not change the provider; empty: it may."""
+    node = actual.node
+    if OWNER_NOVA in actual.traits:
+        return f'it has trait {OWNER_NOVA}'
+    if node.parent_uuid == desired.parent_uuid:
+        return ''
+    if OWNER_CYBORG not in actual.traits:
+        return f'its parent is {node.parent_uuid}'
+    return describe_immovable(node, obstacle) if obstacle else ''
 
 
-def immovable_problem(
-    desired: DesiredProvider, node: TreeNode, reason: str
-) -> ProviderProblem:
-    """Return the problem of a misplaced provider whose tree has allocations."""
-    return _problem(
-        desired, f'its parent is {node.parent_uuid}; it cannot be moved: {reason}'
-    )
+def describe_immovable(node: TreeNode, obstacle: str) -> str:
+    """Return the reason of the problem of a misplaced provider that is not moved."""
+    return f'its parent is {node.parent_uuid}; it cannot be moved: {obstacle}'
 
 
-def name_taken_problem(desired: DesiredProvider, holder: str) -> ProviderProblem:
-    """Return the problem of a provider whose name another provider has."""
-    return _problem(desired, f'provider {holder} has its name')
+def list_removal_operations(
+    actual: ActualProvider, published: Collection[str], *, fence: bool
+) -> tuple[Operation, ...]:
+    """Return the operations that keep a provider for a device that is removed.
+
+    nova-compute caches the providers of its host. If one of them is deleted, every
+    build on the host fails until the cache expires.
+
+    :param published: traits that this service has set
+    :param fence: see ``diff_provider``
+    """
+    uuid = actual.node.uuid
+    if is_emptied(actual):
+        return (SetInventories(uuid, {}),) if fence else ()
+    # The traits of operators survive the absence of the device.
+    traits = _list_foreign_traits(actual, published) | {OWNER_CYBORG, EMPTIED}
+    emptied = SetInventories(uuid, {}, close_provider(actual, fence=fence))
+    return (*([emptied] if actual.inventories else []), SetTraits(uuid, traits))
+
+
+def close_provider(
+    actual: ActualProvider, reason: str = _REMOVED, *, fence: bool = False
+) -> Closure:
+    """Return the closure that reserves all inventories of a provider."""
+    closed = _reserve(actual.inventories)
+    is_needed = fence or closed != actual.inventories
+    return Closure(closed if is_needed else None, reason)
+
+
+def describe_change(
+    before: ActualProvider | None, after: ActualProvider | None
+) -> ProviderChange | None:
+    """Return the change by one operation, or None if there is none.
+
+    :param before: None: the provider did not exist
+    :param after: None: the provider is deleted
+    """
+    if before is None or after is None:
+        present = before or after
+        text = 'created' if before is None else 'deleted'
+        return None if present is None else _change(present.node, text)
+    node = after.node
+    if before.node.parent_uuid != node.parent_uuid:
+        return _change(node, f'was below {before.node.parent_uuid}')
+    if before.node.name != node.name:
+        return _change(node, f'was named {before.node.name}')
+    added = [f'+{name}' for name in sorted(after.traits - before.traits)]
+    removed = [f'-{name}' for name in sorted(before.traits - after.traits)]
+    if added or removed:
+        return _change(node, f'traits {" ".join(added + removed)}')
+    if before.inventories == after.inventories:
+        return None
+    was = _format_inventories(before.inventories)
+    text = f'inventory {_format_inventories(after.inventories)}, was {was}'
+    return _change(node, text)
+
+
+def _change(node: TreeNode, text: str) -> ProviderChange:
+    return ProviderChange(node.uuid, node.name, text)
+
+
+def _format_inventories(inventories: Inventories) -> str:
+    texts = [
+        _format_inventory(name, inventory)
+        for name, inventory in sorted(inventories.items())
+    ]
+    return ', '.join(texts) or 'empty'
+
+
+def _format_inventory(name: str, inventory: ProviderInventory) -> str:
+    ratio = ''
+    if inventory.allocation_ratio != 1:
+        ratio = f', ratio {inventory.allocation_ratio}'
+    return f'{name} {inventory.total} ({inventory.reserved} reserved{ratio})'
 
 
 def is_generated_trait(name: str) -> bool:
@@ -163,16 +267,6 @@ def is_generated_class(name: str) -> bool:
 def is_emptied(actual: ActualProvider) -> bool:
     """Return whether the provider is kept for a device that is removed."""
     return EMPTIED in actual.traits and not actual.inventories
-
-
-def empty_traits(actual: ActualProvider, published: Collection[str]) -> frozenset[str]:
-    """Return the traits of a provider whose device is removed.
-
-    The traits of operators survive the absence of the device.
-
-    :param published: traits that this service has set
-    """
-    return _list_foreign_traits(actual, published) | {OWNER_CYBORG, EMPTIED}
 
 
 def has_name_conflict(node: TreeNode, names: Iterable[str]) -> bool:
@@ -236,27 +330,51 @@ def _find_foreign_conflict(
     return None
 
 
-def _list_create_operations(desired: DesiredProvider) -> tuple[Operation, ...]:
+def _list_create_operations(desired: DesiredProvider) -> list[Operation]:
     # The traits come first: with an inventory, Placement may choose the provider.
-    operations = (CreateProvider(desired), SetTraits(desired.uuid, desired.traits))
-    if not desired.inventories:
-        return operations
-    return (*operations, SetInventories(desired.uuid, desired.inventories))
+    uuid = desired.uuid
+    create = CreateProvider(uuid, desired.name, desired.parent_uuid)
+    operations: list[Operation] = [create, SetTraits(uuid, desired.traits)]
+    if desired.inventories:
+        operations.append(SetInventories(uuid, desired.inventories))
+    return operations
 
 
 def _list_update_operations(
     desired: DesiredProvider, actual: ActualProvider
-) -> tuple[Operation, ...]:
+) -> list[Operation]:
+    uuid, name, parent = desired.uuid, desired.name, desired.parent_uuid
     operations: list[Operation] = []
-    position = actual.node.name, actual.node.parent_uuid
-    if position != (desired.name, desired.parent_uuid):
-        operations.append(MoveProvider(desired))
+    if (actual.node.name, actual.node.parent_uuid) != (name, parent):
+        operations.append(MoveProvider(uuid, name, parent))
     traits = desired.traits | _list_foreign_traits(actual, desired.former_traits)
     if traits != actual.traits:
-        operations.append(SetTraits(desired.uuid, traits))
+        operations.append(SetTraits(uuid, traits))
     if desired.inventories != actual.inventories:
-        operations.append(SetInventories(desired.uuid, desired.inventories))
-    return tuple(operations)
+        closure = _keep_obsolete(desired, actual)
+        operations.append(SetInventories(uuid, desired.inventories, closure))
+    return operations
+
+
+def _keep_obsolete(desired: DesiredProvider, actual: ActualProvider) -> Closure:
+    """Return the closure that reserves the resource classes that are not desired."""
+    obsolete = {
+        name: inventory
+        for name, inventory in _reserve(actual.inventories).items()
+        if name not in desired.inventories
+    }
+    if not obsolete:
+        return Closure()
+    merged = {**obsolete, **desired.inventories}
+    classes = ', '.join(sorted(obsolete))
+    return Closure(
+        None if merged == actual.inventories else merged,
+        f'resource class {classes} is obsolete, but allocated',
+    )
+
+
+def _reserve(inventories: Inventories) -> Inventories:
+    return {name: inventory.fully_reserved for name, inventory in inventories.items()}
 
 
 def _list_foreign_traits(

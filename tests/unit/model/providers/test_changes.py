@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from cyborg_lite.model.providers.changes import (
+    Closure,
     CreateProvider,
     MoveProvider,
     ProviderDiff,
@@ -36,6 +37,9 @@ ACTUAL = ActualProvider(
 )
 
 
+MOVED = MoveProvider('gpu', DESIRED.name, 'root')
+
+
 def with_traits(*traits: str) -> ActualProvider:
     return replace(ACTUAL, traits=ACTUAL.traits | set(traits))
 
@@ -50,7 +54,7 @@ def test_diff_provider_up_to_date_is_empty() -> None:
 
 def test_diff_provider_missing_creates_with_traits_before_inventory() -> None:
     assert diff_provider(DESIRED, None, ()).operations == (
-        CreateProvider(DESIRED),
+        CreateProvider('gpu', DESIRED.name, 'root'),
         SetTraits('gpu', DESIRED.traits),
         SetInventories('gpu', DESIRED.inventories),
     )
@@ -77,9 +81,24 @@ def test_diff_provider_replaces_different_inventory(
     inventories: dict[str, ProviderInventory],
 ) -> None:
     actual = replace(ACTUAL, inventories=inventories)
-    assert diff_provider(DESIRED, actual, ()) == ProviderDiff(
-        (SetInventories('gpu', DESIRED.inventories),)
-    )
+    (operation,) = diff_provider(DESIRED, actual, ()).operations
+    assert isinstance(operation, SetInventories)
+    assert operation.inventories == DESIRED.inventories
+    obsolete = set(inventories) - set(DESIRED.inventories)
+    assert (operation.closure == Closure()) is not bool(obsolete)
+
+
+@pytest.mark.parametrize('is_closed', [False, True])
+def test_diff_provider_closes_obsolete_class_in_use(is_closed: bool) -> None:
+    old = {'VGPU': ProviderInventory(4, reserved=4)}
+    actual = replace(ACTUAL, inventories=old)
+    if is_closed:
+        actual = replace(ACTUAL, inventories={**old, **DESIRED.inventories})
+    (operation,) = diff_provider(DESIRED, actual, ()).operations
+    merged = None if is_closed else {**old, **DESIRED.inventories}
+    reason = 'resource class VGPU is obsolete, but allocated'
+    closure = Closure(merged, reason)
+    assert operation == SetInventories('gpu', DESIRED.inventories, closure)
 
 
 def test_diff_provider_adds_missing_traits() -> None:
@@ -143,7 +162,10 @@ def build_misplaced(**changed: object) -> ActualProvider:
 
 def test_diff_provider_wrong_parent_is_moved_first() -> None:
     assert diff_provider(DESIRED, build_misplaced(), ()) == ProviderDiff(
-        (MoveProvider(DESIRED), SetInventories('gpu', DESIRED.inventories))
+        (
+            MoveProvider('gpu', DESIRED.name, 'root'),
+            SetInventories('gpu', DESIRED.inventories),
+        )
     )
 
 
@@ -156,7 +178,9 @@ def test_diff_provider_wrong_parent_without_owner_returns_problem() -> None:
 
 def test_diff_provider_wrong_name_is_renamed() -> None:
     actual = replace(ACTUAL, node=replace(ACTUAL.node, name='x'))
-    assert diff_provider(DESIRED, actual, ()) == ProviderDiff((MoveProvider(DESIRED),))
+    assert diff_provider(DESIRED, actual, ()) == ProviderDiff(
+        (MoveProvider('gpu', DESIRED.name, 'root'),)
+    )
 
 
 def test_diff_provider_name_in_use_returns_problem() -> None:

@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the application of operations: requests, generations and problems."""
+
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from cyborg_lite.conductor.providers.cache import ProviderCache
+from cyborg_lite.conductor.providers.writing import (
+    ProviderWriter,
+    RehearsalWriter,
+    SyncProgress,
+)
+from cyborg_lite.errors.daemons import RemoteError
+from cyborg_lite.errors.providers import PlacementConflict
+from cyborg_lite.model.providers.changes import (
+    Closure,
+    CreateProvider,
+    DeleteProvider,
+    MoveProvider,
+    Operation,
+    SetInventories,
+    SetTraits,
+)
+from cyborg_lite.model.providers.providers import ActualProvider, ProviderInventory
+from cyborg_lite.model.traits import OWNER_CYBORG
+from tests.doubles.placement import FakePlacement
+
+GPU: Final = 'uuid-of-the-gpu'
+SECOND: Final = 'uuid-of-the-second'
+NAME: Final = 'compute-1_gpu'
+TRAITS: Final = frozenset({OWNER_CYBORG, 'CUSTOM_NVIDIA_1EB8'})
+INVENTORY: Final = {'PGPU': ProviderInventory(4, max_unit=4)}
+CLOSED: Final = {'PGPU': ProviderInventory(4, reserved=4, max_unit=4)}
+CLOSURE: Final = Closure(CLOSED, 'the device is removed, but allocated')
+REJECTED: Final = RemoteError(service='Placement', status=400, reason='bad name')
+
+
+@pytest.fixture
+def placement() -> FakePlacement:
+    placement = FakePlacement()
+    placement.create_provider('root', 'compute-1', None)
+    return placement
+
+
+@pytest.fixture
+def progress() -> SyncProgress:
+    return SyncProgress()
+
+
+@pytest.fixture
+def cache() -> ProviderCache:
+    return ProviderCache()
+
+
+@pytest.fixture
+def writer(
+    placement: FakePlacement, cache: ProviderCache, progress: SyncProgress
+) -> ProviderWriter:
+    """Return a writer for a tree without providers of this service."""
+    return ProviderWriter(placement, cache, progress, {})
+
+
+@pytest.fixture
+def gpu(placement: FakePlacement) -> ActualProvider:
+    """Return a provider as read from Placement."""
+    placement.create_provider(GPU, NAME, 'root')
+    provider = placement.providers[GPU]
+    provider.inventories, provider.traits = INVENTORY, TRAITS
+    placement.calls.clear()
+    return ActualProvider(provider.node, INVENTORY, TRAITS)
+
+
+@pytest.fixture
+def updater(
+    placement: FakePlacement,
+    cache: ProviderCache,
+    progress: SyncProgress,
+    gpu: ActualProvider,
+) -> ProviderWriter:
+    """Return a writer for a tree with the provider."""
+    return ProviderWriter(placement, cache, progress, {GPU: gpu})
+
+
+def creations(uuid: str = GPU, name: str = NAME) -> list[Operation]:
+    return [
+        CreateProvider(uuid, name, 'root'),
+        SetTraits(uuid, TRAITS),
+        SetInventories(uuid, INVENTORY),
+    ]
+
+
+def descriptions(progress: SyncProgress) -> list[str]:
+    return [change.description for change in progress.changes]
+
+
+def reasons(writer: ProviderWriter) -> list[str]:
+    return [problem.reason for problem in writer.problems]
+
+
+# --- create ---------------------------------------------------------------------------
+
+
+def test_apply_creation_publishes_inventories_last(
+    placement: FakePlacement,
+    cache: ProviderCache,
+    progress: SyncProgress,
+    writer: ProviderWriter,
+) -> None:
+    """Placement could choose a provider with inventories, but without its traits."""
+    placement.calls.clear()
+    writer.apply([*creations(), *creations(SECOND, 'compute-1_2')])
+    assert descriptions(progress) == [
+        *(['created', f'traits +CUSTOM_NVIDIA_1EB8 +{OWNER_CYBORG}'] * 2),
+        *(['inventory PGPU 4 (0 reserved), was empty'] * 2),
+    ]
+    assert placement.calls[-1] == 'POST /reshaper'
+    assert placement.counts()['PUT'] == 3  # two providers' traits and the custom trait
+    for uuid in (GPU, SECOND):
+        node = placement.providers[uuid].node
+        assert cache.find(node) == ActualProvider(node, INVENTORY, TRAITS)
+    assert progress.created == {GPU, SECOND}
+
+
+def test_apply_refused_reshape_fills_each_provider(
+    placement: FakePlacement, writer: ProviderWriter
+) -> None:
+    placement.refuses_reshape = True
+    writer.apply([*creations(), *creations(SECOND, 'compute-1_2')])
+    assert placement.providers[GPU].inventories == INVENTORY
+    assert placement.providers[SECOND].inventories == INVENTORY
+
+
+def test_apply_rejected_inventory_does_not_stop_others(
+    placement: FakePlacement, writer: ProviderWriter
+) -> None:
+    odd = SetInventories(SECOND, {'NO_SUCH_CLASS': ProviderInventory(1)})
+    writer.apply([*creations(SECOND, 'compute-1_2')[:2], odd, *creations()])
+    assert placement.providers[GPU].inventories == INVENTORY
+    assert placement.providers[SECOND].inventories == {}
+    (problem,) = writer.problems
+    assert (problem.uuid, problem.name) == (SECOND, 'compute-1_2')
+    assert writer.error is not None
+
+
+def test_apply_rejected_creation_skips_rest_of_provider(
+    placement: FakePlacement, writer: ProviderWriter
+) -> None:
+    placement.errors = [REJECTED]
+    writer.apply([*creations(), *creations(SECOND, 'compute-1_2')])
+    assert GPU not in placement.providers
+    assert placement.providers[SECOND].inventories == INVENTORY
+    assert reasons(writer) == [REJECTED.text]
+    assert writer.error is REJECTED
+
+
+def test_apply_creation_name_taken_is_problem(
+    placement: FakePlacement, writer: ProviderWriter
+) -> None:
+    placement.create_provider('namesake', NAME, None)
+    writer.apply(creations())
+    assert reasons(writer) == ['provider namesake has its name']
+    assert writer.error is None
+
+
+def test_apply_creation_in_other_tree_is_noted(
+    placement: FakePlacement, progress: SyncProgress, writer: ProviderWriter
+) -> None:
+    placement.create_provider('elsewhere', 'compute-9', None)
+    placement.create_provider(GPU, NAME, 'elsewhere')
+    writer.apply(creations())
+    assert (progress.outside, writer.problems) == ({GPU}, [])
+
+
+@pytest.mark.parametrize('parent', ['root', None])
+def test_apply_creation_by_another_client_restarts(
+    placement: FakePlacement, writer: ProviderWriter, parent: str | None
+) -> None:
+    """Another client creates the same provider, or a root with the same name."""
+    placement.create_provider('of-nova' if parent is None else GPU, NAME, parent)
+    with pytest.raises(PlacementConflict):
+        writer.apply([CreateProvider(GPU, NAME, parent)])
+
+
+# --- update ---------------------------------------------------------------------------
+
+
+def test_apply_outdated_generation_restarts(
+    placement: FakePlacement, updater: ProviderWriter
+) -> None:
+    placement.providers[GPU].touch()
+    for operation in (
+        SetTraits(GPU, frozenset()),
+        SetInventories(GPU, CLOSED),
+        # DELETE demands none, so a returned device could lose its provider.
+        DeleteProvider(GPU, CLOSURE),
+    ):
+        with pytest.raises(PlacementConflict):
+            updater.apply([operation])
+    assert placement.providers[GPU].traits == TRAITS
+    assert placement.providers[GPU].inventories == INVENTORY
+
+
+def test_apply_unchanged_inventories_raises_generation(
+    placement: FakePlacement, progress: SyncProgress, updater: ProviderWriter
+) -> None:
+    before = placement.providers[GPU].node.generation
+    updater.apply([SetInventories(GPU, INVENTORY)])
+    assert placement.providers[GPU].node.generation == before + 1
+    assert progress.changes == []
+
+
+def test_apply_class_in_use_sets_closure(
+    placement: FakePlacement, progress: SyncProgress, updater: ProviderWriter
+) -> None:
+    placement.allocate(GPU, {'PGPU': 1})
+    placement.providers[GPU].node = replace(placement.providers[GPU].node, generation=0)
+    merged = {**CLOSED, 'VGPU': ProviderInventory(8)}
+    closure = Closure(merged, 'obsolete, but allocated')
+    updater.apply([SetInventories(GPU, {'VGPU': ProviderInventory(8)}, closure)])
+    assert placement.providers[GPU].inventories == merged
+    assert reasons(updater) == ['obsolete, but allocated']
+    assert len(progress.changes) == 1
+
+
+@pytest.mark.parametrize('is_old', [False, True])
+def test_apply_move_needs_new_placement(
+    placement: FakePlacement,
+    progress: SyncProgress,
+    updater: ProviderWriter,
+    is_old: bool,
+) -> None:
+    placement.create_provider('shelf', 'compute-1_shelf', 'root')
+    placement.is_old = is_old
+    updater.apply([MoveProvider(GPU, NAME, 'shelf'), SetTraits(GPU, frozenset())])
+    if is_old:
+        (reason,) = reasons(updater)
+        assert 'does not support microversion 1.37' in reason
+        assert progress.changes == []
+    else:
+        assert placement.providers[GPU].node.parent_uuid == 'shelf'
+        assert descriptions(progress)[0] == 'was below root'
+
+
+def test_apply_rename_taken_meanwhile_is_problem(
+    placement: FakePlacement, updater: ProviderWriter
+) -> None:
+    """The other operations of the provider do not need the name."""
+    placement.create_provider('namesake', 'compute-1_new', 'root')
+    updater.apply(
+        [MoveProvider(GPU, 'compute-1_new', 'root'), SetTraits(GPU, frozenset())]
+    )
+    assert reasons(updater) == ['provider namesake has its name']
+    assert placement.providers[GPU].traits == frozenset()
+
+
+# --- removal --------------------------------------------------------------------------
+
+
+def test_apply_deletion_of_free_provider(
+    placement: FakePlacement, progress: SyncProgress, updater: ProviderWriter
+) -> None:
+    updater.apply([DeleteProvider(GPU, CLOSURE)])
+    assert GPU not in placement.providers
+    assert (progress.deleted, descriptions(progress)) == ({GPU}, ['deleted'])
+    assert updater.problems == []
+
+
+def test_apply_deletion_of_allocated_provider_closes_it(
+    placement: FakePlacement, updater: ProviderWriter
+) -> None:
+    placement.allocate(GPU, {'PGPU': 1})
+    placement.providers[GPU].node = replace(placement.providers[GPU].node, generation=0)
+    updater.apply([DeleteProvider(GPU, CLOSURE)])
+    assert placement.providers[GPU].inventories == CLOSED
+    assert reasons(updater) == [CLOSURE.reason]
+
+
+def test_apply_deletion_with_child_empties_provider(
+    placement: FakePlacement,
+    cache: ProviderCache,
+    progress: SyncProgress,
+    updater: ProviderWriter,
+) -> None:
+    placement.create_provider('child', 'compute-1_gpu_part', GPU)
+    updater.apply([DeleteProvider(GPU, CLOSURE)])
+    assert placement.providers[GPU].inventories == {}
+    assert progress.deleted == set()
+    cached = cache.find(placement.providers[GPU].node)
+    assert cached is not None
+    assert cached.inventories == {}
+
+
+def test_apply_deletion_waits_for_children(
+    placement: FakePlacement, updater: ProviderWriter
+) -> None:
+    updater.apply([DeleteProvider(GPU, CLOSURE, frozenset({'child'}))])
+    assert placement.providers[GPU].inventories == INVENTORY
+    assert (placement.calls, updater.problems) == ([], [])
+
+
+# --- rehearsal ------------------------------------------------------------------------
+
+
+def test_rehearsal_predicts_every_operation_without_writing(
+    placement: FakePlacement, cache: ProviderCache, gpu: ActualProvider
+) -> None:
+    """The two writers report the same changes and problems."""
+    placement.create_provider('used', 'compute-1_used', 'root')
+    placement.providers['used'].inventories = INVENTORY
+    placement.allocate('used', {'PGPU': 1})
+    placement.create_provider('parent', 'compute-1_parent', 'root')
+    placement.create_provider('child', 'compute-1_child', 'parent')
+    placement.create_provider('namesake', 'compute-1_taken', None)
+    actual = {
+        uuid: ActualProvider(state.node, state.inventories, state.traits)
+        for uuid, state in placement.providers.items()
+    }
+    operations = [
+        DeleteProvider(GPU, CLOSURE),
+        *creations(SECOND, NAME),  # the deletion frees the name
+        *creations('third', 'compute-1_taken'),
+        DeleteProvider('used', CLOSURE),
+        DeleteProvider('parent', CLOSURE),
+        MoveProvider('child', 'compute-1_moved', 'root'),
+        SetInventories('child', INVENTORY),
+    ]
+    expected = SyncProgress()
+    rehearsal = RehearsalWriter(placement, ProviderCache(), expected, actual)
+    placement.calls.clear()
+    rehearsal.apply(operations)
+    assert placement.writes == []
+    progress = SyncProgress()
+    writer = ProviderWriter(placement, cache, progress, actual)
+    writer.apply(operations)
+    assert progress == expected
+    assert writer.problems == rehearsal.problems
+    assert len(writer.problems) == 3
