@@ -68,7 +68,9 @@ def assemble(
     application = auth.add_authentication(application, conf)
     application = RequestBodySizeLimiter(application, conf)
     limit = conf.oslo_middleware.max_request_body_size
-    application = ResponseMiddleware(application, body_limit=limit, observe=observe)
+    application = ResponseMiddleware(
+        application, limit, observe, conf.api.public_endpoint
+    )
     application = cross_origin.add_cors(application, conf)
     # The constructor registers the option.
     behind_proxy = HTTPProxyToWSGI(application, conf)

@@ -17,6 +17,7 @@ from oslo_log import log
 from oslo_middleware import request_id
 
 from cyborg_lite.api import errors, microversion
+from cyborg_lite.api.call.links import Links
 from cyborg_lite.errors.base import CyborgError, InvalidInput, NotFound
 from cyborg_lite.errors.requests import BodyTooLarge, NotAcceptable
 from cyborg_lite.model.text import format_value
@@ -51,14 +52,17 @@ class ResponseMiddleware:
         application: Any,
         body_limit: int,
         observe: Observe | None,
+        public_endpoint: str | None = None,
     ) -> None:
         """Store the arguments.
 
         :param application: WSGI application
         :param body_limit: bytes; the application refuses larger bodies
         :param observe: called for each answer; None: nothing observes the requests
+        :param public_endpoint: ``[api] public_endpoint``
         """
         self._application = application
+        self._public_endpoint = public_endpoint
         self._body_limit = body_limit
         self._observe = observe
 
@@ -97,15 +101,28 @@ class ResponseMiddleware:
         except CyborgError as error:
             if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 LOG.error('%s', error.full_text)
-            return errors.build_response(error, identifier)
+            return errors.build_response(error, identifier, self._find_help(environ))
         except Exception:
             # The client gets only the request id; the log gets the traceback.
             LOG.exception('Request failed with an unexpected error')
-            return errors.build_response(CyborgError(), identifier)
-        is_library_page = response.content_type != _JSON
-        if response.status_int >= HTTPStatus.BAD_REQUEST and is_library_page:
-            return errors.replace_library_error(response, identifier)
+            return errors.build_response(
+                CyborgError(), identifier, self._find_help(environ)
+            )
+        help_url = self._find_help(environ)
+        is_unauthorized = response.status_int == HTTPStatus.UNAUTHORIZED
+        # Older clients expect the error of the Keystone middleware as it is.
+        is_replaced = response.content_type != _JSON or (help_url and is_unauthorized)
+        if response.status_int >= HTTPStatus.BAD_REQUEST and is_replaced:
+            return errors.replace_library_error(response, identifier, help_url)
         return response
+
+    def _find_help(self, environ: dict[str, Any]) -> str | None:
+        """Return the URL that explains the error codes; None before 2.5."""
+        version = environ.get(MICROVERSION, microversion.MINIMUM)
+        if version < microversion.V2_5:
+            return None
+        links = Links.from_environ(environ, self._public_endpoint)
+        return links.build_url('v2/openapi.json')
 
 
 def _check_protocol(environ: dict[str, Any]) -> None:
@@ -120,6 +137,7 @@ def _check_protocol(environ: dict[str, Any]) -> None:
         environ[MICROVERSION] = microversion.negotiate(header)
     host = environ.get('HTTP_HOST')
     if host and not _HOST.fullmatch(host):
+        del environ['HTTP_HOST']  # the error must not link to it
         raise InvalidInput(reason='The Host header is not a valid host[:port].')
     try:
         environ.get('PATH_INFO', '').encode('latin-1').decode()

@@ -5,7 +5,9 @@ from typing import ClassVar
 
 
 class CyborgError(Exception):
-    """Base class of all errors. RPC transfers an error by its class and fields."""
+    """The request failed, and no other error describes the cause."""
+
+    # RPC transfers an error by its class and fields.
 
     code: ClassVar[int] = 500
     message: ClassVar[str] = 'The service failed to handle the request.'

@@ -1,7 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of HTTP requests that no object of the service causes."""
 
-from cyborg_lite.errors.base import Conflict, CyborgError, Forbidden
+from cyborg_lite.errors.base import Conflict, CyborgError, Forbidden, InvalidInput
+
+
+class InvalidBody(InvalidInput):
+    """The request body violates the schema of the operation.
+
+    The error names the first bad value in ``pointer``, a JSON pointer.
+    """
+
+    message = '{place} {violation}.'
+
+
+class Unauthenticated(CyborgError):
+    """The request has no token, or the token is not valid."""
+
+    code = 401
+    message = 'The request requires a valid token in the header X-Auth-Token.'
+    advice = 'Request a token from Keystone, then repeat the request.'
 
 
 class PolicyForbids(Forbidden):

@@ -8,7 +8,7 @@ from typing import Any, Final
 from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError
 
-from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.requests import InvalidBody
 from cyborg_lite.model.text import format_value
 
 Document = Mapping[str, Any]  # JSON
@@ -18,6 +18,7 @@ JSON_PATCH: Final = 'application/json-patch+json'
 
 _WORDINGS: Final = {
     'type': 'must be of type {}',
+    'additionalProperties': 'has a key that does not exist',
     'enum': 'must be {}',
     'const': 'must be {}',
     'minItems': 'must have at least {} elements',
@@ -67,13 +68,16 @@ class Schema:
     def check(self, body: Any) -> None:
         """Validate a body.
 
-        :raises InvalidInput: the first violation, with its position in the body
+        :raises InvalidBody: the first violation, with its position in the body
         """
         # One error is enough: a long list may violate the schema in every element.
         error = next(self._validator.iter_errors(body), None)
         if error is not None:
-            path = _format_path(error.absolute_path)
-            raise InvalidInput(reason=f'{path} {_format_violation(error)}.')
+            raise InvalidBody(
+                place=_format_path(error.absolute_path),
+                violation=_format_violation(error),
+                pointer=_build_pointer(error),
+            )
 
 
 def _format_path(path: Iterable[str | int]) -> str:
@@ -81,11 +85,27 @@ def _format_path(path: Iterable[str | int]) -> str:
     return format_value(''.join(steps).removeprefix('.') or 'The request body')
 
 
+def _build_pointer(error: ValidationError) -> str:
+    """Return the JSON pointer (RFC 6901) of the bad value, or of the missing key."""
+    steps = [*error.absolute_path, *_list_missing(error)[:1]]
+    return ''.join(
+        '/' + str(step).replace('~', '~0').replace('/', '~1') for step in steps
+    )
+
+
+def _list_missing(error: ValidationError) -> list[str]:
+    """Return the required keys that the object lacks."""
+    if error.validator != 'required' or not isinstance(error.instance, dict):
+        return []
+    required: Any = error.validator_value
+    return [name for name in required if name not in error.instance]
+
+
 def _format_violation(error: ValidationError) -> str:
     """Describe the violated keyword; the library would repeat the whole value."""
     expected: Any = error.validator_value  # the type depends on the keyword
-    if error.validator == 'required' and isinstance(error.instance, dict):
-        missing = [name for name in expected if name not in error.instance]
+    missing = _list_missing(error)
+    if missing:
         return f'lacks {", ".join(missing)}'
     wording = _WORDINGS.get(str(error.validator), 'violates the schema')
     return wording.format(

@@ -4,11 +4,13 @@
 import functools
 from typing import Any, Final
 
+from cyborg_lite.api.errors import CODES
 from cyborg_lite.api.microversion import MAXIMUM, Microversion
 from cyborg_lite.api.openapi import operations, parameters, responses
 from cyborg_lite.api.openapi.links import build_links
 from cyborg_lite.api.openapi.routes import list_routes
 from cyborg_lite.api.openapi.view_schemas import ViewSchemas
+from cyborg_lite.api.schemas.errors import describe_codes
 
 Document = dict[str, Any]  # JSON
 
@@ -38,7 +40,7 @@ def build_document(version: Microversion | None = None) -> Document:
         if links:
             operation['responses'][str(route.status)]['links'] = links
         paths.setdefault(route.path, {})[route.method.lower()] = operation
-    shared = responses.build_components(all_routes)
+    shared = responses.build_components(all_routes, version)
     return {
         'openapi': '3.1.0',
         'info': {
@@ -47,6 +49,7 @@ def build_document(version: Microversion | None = None) -> Document:
             'version': str(version or MAXIMUM),
         },
         'paths': paths,
+        CODES: describe_codes(),
         'components': {
             **shared,
             'schemas': {**schemas.components, **shared['schemas']},

@@ -72,11 +72,23 @@ def _build_success(
     return response
 
 
-def build_components(routes: Iterable[Route]) -> Document:
-    """Return the shared components that the responses refer to."""
+def build_components(
+    routes: Iterable[Route], version: microversion.Microversion | None
+) -> Document:
+    """Return the shared components that the responses refer to.
+
+    :param version: microversion to describe; None: all of them
+    """
+    has_code = None if version is None else version >= microversion.V2_5
+    error = errors.build_error(has_code=has_code)
+    unauthorized = {
+        True: error,
+        None: {'anyOf': [error, errors.UNAUTHORIZED]},
+        False: errors.UNAUTHORIZED,
+    }[has_code]
     codes = sorted({code for route in routes for code in _list_errors(route)})
     return {
-        'schemas': {'Error': errors.ERROR, 'Unauthorized': errors.UNAUTHORIZED},
+        'schemas': {'Error': error, 'Unauthorized': unauthorized},
         'responses': {
             _build_name(code): _build_error(code, versioned=True) for code in codes
         },

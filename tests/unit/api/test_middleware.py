@@ -18,6 +18,7 @@ from cyborg_lite.errors.hosts import HostAway
 from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import (
     ADMIN,
+    HOST,
     READER,
     Answer,
     Client,
@@ -51,35 +52,83 @@ def check(answer: Answer, status: int) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ('method', 'path', 'arguments', 'status'),
-    [
-        ('GET', '/devices?x=1', {}, 400),
-        ('POST', '/device_profiles', {'raw': b'[}'}, 400),
-        ('GET', '/device_profiles/nobody', {}, 406),
-        ('GET', '/devices/nobody', {}, 404),
-        ('GET', '/nothing', {}, 404),
-        ('GET', '/%ff%fe', {}, 404),
-        ('GET', '/device_profiles/%ff', {}, 404),
-        ('PUT', '/devices', {}, 405),
-        ('BREW', '/devices', {}, 405),
-        ('GET', '/devices', {'headers': {'Accept': 'text/html'}}, 406),
-        ('GET', '/devices', {'headers': {'Accept': 'application/json;q=0'}}, 406),
-        ('GET', '/devices', {'headers': {'Accept': 'application/json;a=b;q=0'}}, 406),
-        ('GET', '/devices', {'headers': {'OpenStack-API-Version': 'x'}}, 406),
-        (
-            'POST',
-            '/device_profiles',
-            {'raw': b'[]', 'headers': {'Content-Type': 'text/plain'}},
-            415,
-        ),
-        ('POST', '/device_profiles', {'raw': b'[' + b' ' * 114688 + b']'}, 413),
-    ],
-)
+ERRORS: list[tuple[str, str, dict[str, Any], int]] = [
+    ('GET', '/devices?x=1', {}, 400),
+    ('POST', '/device_profiles', {'raw': b'[}'}, 400),
+    ('GET', '/device_profiles/nobody', {}, 406),
+    ('GET', '/devices/nobody', {}, 404),
+    ('GET', '/nothing', {}, 404),
+    ('GET', '/%ff%fe', {}, 404),
+    ('GET', '/device_profiles/%ff', {}, 404),
+    ('PUT', '/devices', {}, 405),
+    ('BREW', '/devices', {}, 405),
+    ('GET', '/devices', {'headers': {'Accept': 'text/html'}}, 406),
+    ('GET', '/devices', {'headers': {'Accept': 'application/json;q=0'}}, 406),
+    ('GET', '/devices', {'headers': {'Accept': 'application/json;a=b;q=0'}}, 406),
+    ('GET', '/devices', {'headers': {'OpenStack-API-Version': 'x'}}, 406),
+    (
+        'POST',
+        '/device_profiles',
+        {'raw': b'[]', 'headers': {'Content-Type': 'text/plain'}},
+        415,
+    ),
+    ('POST', '/device_profiles', {'raw': b'[' + b' ' * 114688 + b']'}, 413),
+]
+
+
+@pytest.mark.parametrize(('method', 'path', 'arguments', 'status'), ERRORS)
 def test_errors_have_one_document(
     client: Client, method: str, path: str, arguments: dict[str, Any], status: int
 ) -> None:
     check(client.send(method, path, **arguments), status)
+
+
+@pytest.mark.parametrize(
+    ('method', 'path', 'arguments', 'status'),
+    [case for case in ERRORS if case[1] != '/device_profiles/nobody'],
+)
+def test_errors_since_2_5_have_code(
+    client: Client, method: str, path: str, arguments: dict[str, Any], status: int
+) -> None:
+    answer = client.at('2.5').send(method, path, **arguments)
+    if 'OpenStack-API-Version' not in arguments.get('headers', {}):
+        check_code(client, answer, status)
+
+
+def check_code(client: Client, answer: Answer, status: int) -> str:
+    """Check that the error has a code, and that its link explains it; return it."""
+    assert answer.status == status
+    (error,) = answer.json['errors']
+    (link,) = error['links']
+    url, _, pointer = link['href'].partition('#')
+    assert (link['rel'], url) == ('help', f'{HOST}/v2/openapi.json')
+    _, member, code = pointer.split('/')
+    explanation = client.get('/openapi.json').json[member][code]
+    assert (error['code'], explanation['status']) == (code, status)
+    assert explanation['cause']
+    assert explanation['remedy']
+    return str(code)
+
+
+def test_error_since_2_5_without_token_has_code(client: Client) -> None:
+    anonymous = client.as_({}, '2.5')
+    answer = anonymous.get('/devices')
+    assert check_code(client, answer, 401) == 'cyborg_lite.request.unauthenticated'
+    assert answer.headers['WWW-Authenticate'] == 'Keystone uri=""'
+    assert set(anonymous.at('2.4').get('/devices').json) == {'error'}
+
+
+def test_error_since_2_5_names_pointer_of_body(client: Client) -> None:
+    body = [{'name': 'a', 'groups': [{}, 5]}]
+    answer = client.at('2.5').post('/device_profiles', body)
+    assert check_code(client, answer, 400) == 'cyborg_lite.request.invalid_body'
+    assert answer.json['errors'][0]['pointer'] == '/0/groups/1'
+
+
+def test_error_of_conductor_since_2_5_has_its_code(client: Client) -> None:
+    client.conductor.refusal = HostAway(host='compute-1')
+    code = check_code(client, client.at('2.5').get('/devices'), 503)
+    assert code == 'cyborg_lite.host.away'
 
 
 def test_body_too_large_names_limit(client: Client) -> None:

@@ -15,6 +15,7 @@ from cyborg_lite.api.schemas import (
     devices,
 )
 from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.requests import InvalidBody
 from tests.builders.json_values import JSON
 
 SCHEMAS = (
@@ -80,6 +81,22 @@ def refusal(schema: Schema, body: Any) -> str:
 )
 def test_check_error_names_place_and_rule(schema: Schema, body: Any, text: str) -> None:
     assert refusal(schema, body) == text
+
+
+@pytest.mark.parametrize(
+    ('schema', 'body', 'pointer'),
+    [
+        (arqs.CREATE, [], ''),
+        (arqs.CREATE, {}, '/device_profile_name'),
+        (arqs.PATCH, {'a/b~c': [{'op': 'add'}]}, '/a~1b~0c/0/path'),
+        (device_profiles.CREATE, [{'name': 'a', 'groups': [{}, 5]}], '/0/groups/1'),
+        (attributes.CREATE, {'attribute': {}}, '/attribute/deployable_id'),
+    ],
+)
+def test_check_error_has_json_pointer(schema: Schema, body: Any, pointer: str) -> None:
+    with pytest.raises(InvalidBody) as caught:
+        schema.check(body)
+    assert caught.value.kwargs['pointer'] == pointer
 
 
 def test_check_error_does_not_repeat_body() -> None:

@@ -53,7 +53,7 @@ def test_topology_shows_nodes_devices_and_users(newest: Client) -> None:
 
 
 @pytest.fixture
-def shared(tmp_path: Path) -> Client:
+def shared_client(tmp_path: Path) -> Client:
     """Return a client of a service whose policy file lets managers read topologies."""
     rule = '"cyborg:host:get_topology": "rule:project_manager_or_admin"'
     client = build_policy_client(tmp_path, rule)
@@ -65,15 +65,15 @@ def test_topology_requires_administrator(newest: Client) -> None:
     assert newest.as_(MANAGER).get(PATH).status == 403
 
 
-def test_topology_hides_users_from_managers(shared: Client) -> None:
-    newest = shared.as_(MANAGER)
+def test_topology_hides_users_from_managers(shared_client: Client) -> None:
+    newest = shared_client.as_(MANAGER)
     answer = newest.get(PATH)
     assert answer.status == 200
     assert not any('user' in unit for unit in list_units(answer.json))
     assert PROJECT not in str(answer.json['numa_nodes'])
 
 
-def test_topology_only_admin_sees_uuids_in_reasons(shared: Client) -> None:
+def test_topology_only_admin_sees_uuids_in_reasons(shared_client: Client) -> None:
     """Consumers in Placement are instances of all projects."""
     reason = f'Used by {INSTANCE}.'
     unit = TopologyUnit('a', 'PCI', Availability.RESERVED, reason)
@@ -87,9 +87,9 @@ def test_topology_only_admin_sees_uuids_in_reasons(shared: Client) -> None:
     )
     nodes = (NumaNode(0, (device,)),)
     changed = replace(topology, numa_nodes=nodes)
-    shared.conductor.answers['show_host_topology'] = changed
-    assert str(shared.get(PATH).json).count(INSTANCE) == 3
-    text = str(shared.as_(MANAGER).get(PATH).json)
+    shared_client.conductor.answers['show_host_topology'] = changed
+    assert str(shared_client.get(PATH).json).count(INSTANCE) == 3
+    text = str(shared_client.as_(MANAGER).get(PATH).json)
     assert (text.count(INSTANCE), text.count('(hidden)')) == (0, 3)
 
 
