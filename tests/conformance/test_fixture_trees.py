@@ -34,9 +34,7 @@ def test_links_are_relative_and_stay_inside(built: Description) -> None:
         assert link.resolve(strict=True).is_relative_to(root), link
 
 
-def test_physical_and_virtual_functions_are_linked(
-    built: Description,
-) -> None:
+def test_physical_and_virtual_functions_are_linked(built: Description) -> None:
     for address, directory in built.functions.items():
         path = built.root / directory
         enabled = sorted(path.glob('virtfn*'))

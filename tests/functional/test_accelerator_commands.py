@@ -5,13 +5,9 @@ One service with a real Keystone and a real Glance serves all tests of this modu
 ``tests/ansible`` has the tests of hardware sets, which need ansible-runner.
 """
 
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from importlib import metadata
 from pathlib import Path
-from typing import Final, TypeVar
-from uuid import uuid4
+from typing import Final
 
 import pytest
 
@@ -24,20 +20,12 @@ from tests.servers.keystone import RealKeystone, keystone
 from tests.servers.keystone_cloud import KeystoneCloud
 from tests.servers.openstack_desk import Desk, desk, programs
 from tests.servers.openstack_program import OWN, PLUGIN
-from tests.servers.stack import Instance, Options, expect
+from tests.servers.stack import Instance, Options
 
 __all__ = ['desk', 'keystone', 'programs', 'real_glance']
 
-Test = TypeVar('Test', bound=Callable[..., None])
 
 WITH_OWN: Final = pytest.mark.parametrize('desk', [OWN], indirect=True)
-CHECKED: Final[set[str]] = {'device hardware set list', 'device reconfigure'}
-
-
-def covers(*commands: str) -> Callable[[Test], Test]:
-    """Return a decorator that lists the commands of a test."""
-    CHECKED.update(commands)
-    return lambda test: test
 
 
 @pytest.fixture(scope='module')
@@ -89,14 +77,6 @@ def refusals(folder: Path) -> Iterator[Callable[[str, bool], None]]:
         refuse(operation, False)
 
 
-def test_every_command_has_a_test() -> None:
-    points = metadata.distribution('cyborg-lite').entry_points
-    group = points.select(group='openstack.accelerator_lite.v2').names
-    commands = {name.replace('_', ' ').removeprefix('accelerator ') for name in group}
-    assert len(commands) >= 33
-    assert commands == CHECKED, 'write a test of the new command'
-
-
 def find_operated(desk: Desk) -> str:
     """Return the device whose modes and cleans the tests change."""
     (uuid,) = (
@@ -106,7 +86,6 @@ def find_operated(desk: Desk) -> str:
 
 
 @pytest.mark.parametrize('desk', [OWN, PLUGIN], indirect=True)
-@covers('profile set', 'profile disable', 'profile enable', 'profile explain')
 def test_profile_set_disable_and_explain(desk: Desk) -> None:
     name = desk.new_profile()['name']
     changed = desk.read('profile', 'set', name, '--description', 'text', '--private')
@@ -131,31 +110,6 @@ def test_profile_set_disable_and_explain(desk: Desk) -> None:
 
 
 @WITH_OWN
-@covers('profile list', 'profile show')
-def test_profile_list_has_state_and_show_has_description(desk: Desk) -> None:
-    name = desk.new_profile()['name']
-    desk.read('profile', 'set', name, '--description', 'text', '--private')
-    assert desk.run('profile', 'disable', name).status == 0
-    (row,) = desk.read('profile', 'list', '--disabled', '--name-prefix', name)
-    assert (row['Name'], row['Enabled'], row['Public']) == (name, False, False)
-    assert desk.read('profile', 'show', name)['description'] == 'text'
-
-
-@WITH_OWN
-@covers('service list', 'service show')
-def test_service_list_fits_width_of_terminal(desk: Desk) -> None:
-    rows = desk.read('service', 'list')
-    assert {row['Host'] for row in rows} == {desk.cloud.host}
-    service = desk.read('service', 'show', rows[0]['UUID'])
-    assert service['binary'] == rows[0]['Binary']
-    table = desk.run('service', 'list', '--max-width', '80').out
-    assert max(map(len, table.splitlines())) <= 80
-    refused = desk.run('service', 'delete', rows[0]['UUID'])
-    assert (refused.status, 'HTTP 409' in refused.error) == (1, True)
-
-
-@WITH_OWN
-@covers('bitstream list', 'bitstream load', 'job show')
 def test_bitstream_load_waits_with_progress(desk: Desk) -> None:
     loaded = desk.glance.upload(gbs(), image().tags, image().properties)
     card = desk.deployable('fa50:0c:00.0')
@@ -175,7 +129,6 @@ def test_bitstream_load_waits_with_progress(desk: Desk) -> None:
 
 
 @WITH_OWN
-@covers('request bind', 'request show', 'request unbind')
 def test_request_bind_waits_until_bound(desk: Desk) -> None:
     cloud = desk.cloud
     instance = Instance(cloud, cloud.provider_of('FPGA'), {'FPGA': 1})
@@ -198,86 +151,6 @@ def test_request_bind_waits_until_bound(desk: Desk) -> None:
 
 
 @WITH_OWN
-@covers('device set', 'device clean list')
-def test_device_set_and_cleans(desk: Desk) -> None:
-    device = desk.fake_device()
-    row = desk.read('device', 'set', device, '--disable', '--reason', 'A fan.')
-    assert row['status_reason'] == 'A fan.'
-    assert desk.read('device', 'set', device, '--enable')['status'] == 'enabled'
-    units = desk.read('device', 'clean', 'list', device)
-    assert {unit['State'] for unit in units} == {'clean'}
-    refused = desk.run('device', 'clean', 'retry', device)
-    assert (refused.status, 'HTTP 409' in refused.error) == (1, True)
-
-
-def count_free(cloud: KeystoneCloud) -> int:
-    """Return the number of units of the fake FPGA that Placement can allocate."""
-    provider = cloud.provider_of('FPGA')
-    path = f'/resource_providers/{provider}/usages'
-    used = expect(cloud.placement.ask('GET', path), 200)['usages']['FPGA']
-    return int(cloud.inventory(provider)['FPGA']['total'] - used)
-
-
-@WITH_OWN
-@covers('profile create', 'profile unset', 'profile capacity')
-def test_profile_create_unset_and_capacity(desk: Desk) -> None:
-    name = f'p-{uuid4().hex[:8]}'
-    group = 'resources:FPGA=1,trait:CUSTOM_NOWHERE=required'
-    created = desk.read(
-        *('profile', 'create', name, '--group', group, '--description', 'text')
-    )
-    assert created['groups'] == [
-        {'resources:FPGA': '1', 'trait:CUSTOM_NOWHERE': 'required'}
-    ]
-    none = desk.run('profile', 'capacity', name, '-f', 'json')
-    assert none.error.startswith('0 more servers fit.')
-    unset = ('profile', 'unset', name, '--description', '--group-key')
-    stale = desk.run(*unset, '0:trait:CUSTOM_NOWHERE', '--generation', '999')
-    assert (stale.status, 'HTTP 409' in stale.error) == (1, True)
-    changed = desk.read(*unset, '0:trait:CUSTOM_NOWHERE')
-    assert (changed['description'], changed['groups']) == (
-        None,
-        [{'resources:FPGA': '1'}],
-    )
-    (row,) = desk.read('profile', 'capacity', name, '--host', desk.cloud.host)
-    assert (row['Host'], row['Servers']) == (desk.cloud.host, count_free(desk.cloud))
-
-
-@WITH_OWN
-@covers('profile access add', 'profile access list', 'profile access remove')
-def test_profile_access_permits_project(desk: Desk) -> None:
-    cloud, name = desk.cloud, desk.new_profile()['name']
-    desk.read('profile', 'set', name, '--private')
-    # The member is of the project of the administrator, which always sees the profile.
-    project = cloud.service.project_id
-    assert desk.read('profile', 'access', 'list', name) == []
-    assert desk.run('profile', 'access', 'add', name, project).status == 0
-    assert desk.read('profile', 'access', 'list', name) == [{'Project ID': project}]
-    assert desk.run('profile', 'access', 'remove', name, project).status == 0
-    assert desk.read('profile', 'access', 'list', name) == []
-    refused = desk.run('profile', 'access', 'add', 'nope', project)
-    assert (refused.status, 'nope not found' in refused.error) == (1, True)
-
-
-@WITH_OWN
-@covers('host topology')
-def test_host_topology_lists_units_and_users(desk: Desk) -> None:
-    instance = desk.cloud.boot('FPGA')
-    desk.cloud.until(instance.is_resolved, 'Nova receives the event')
-    rows = desk.read('host', 'topology', desk.cloud.host, '--bridges')
-    (used,) = (row for row in rows if row['Instance'] == instance.uuid)
-    assert (used['Availability'], used['Resource Class']) == ('used', 'FPGA')
-    assert used['PCIe Bridges'] is None  # the device is no PCI function
-    table = desk.run('host', 'topology', desk.cloud.host, '--max-width', '140').out
-    assert max(map(len, table.splitlines())) <= 140
-    instance.delete()
-    missing = desk.run('host', 'topology', 'nowhere')
-    assert (missing.status, missing.out) == (1, '')
-    assert 'nowhere' in missing.error
-
-
-@WITH_OWN
-@covers('device mode list', 'device mode set', 'device mode apply')
 def test_device_mode_set_waits_for_change(desk: Desk) -> None:
     device = find_operated(desk)
     before = desk.read('device', 'mode', 'list', device)
@@ -300,7 +173,6 @@ def test_device_mode_set_waits_for_change(desk: Desk) -> None:
 
 
 @WITH_OWN
-@covers('job list', 'job retry', 'job cancel')
 def test_failed_job_is_listed_retried_and_cancelled(
     desk: Desk, refusals: Callable[..., None]
 ) -> None:
@@ -340,21 +212,6 @@ def test_failed_job_is_listed_retried_and_cancelled(
 
 
 @WITH_OWN
-@covers('job create')
-def test_job_create_waits_for_end(desk: Desk) -> None:
-    for arguments in (
-        ['audit'],
-        ['reconcile', '--host', desk.cloud.host],
-        ['refresh', '--host', desk.cloud.host],
-    ):
-        created = desk.run('job', 'create', *arguments, '--wait', '-f', 'json')
-        assert created.json['state'] == 'completed', created.error
-    refused = desk.run('job', 'create', 'reconcile')
-    assert (refused.status, 'requires a hostname' in refused.error) == (1, True)
-
-
-@WITH_OWN
-@covers('device clean list', 'device clean retry', 'device clean accept')
 def test_failed_clean_is_retried_and_accepted(
     desk: Desk, refusals: Callable[..., None]
 ) -> None:
@@ -387,30 +244,3 @@ def test_failed_clean_is_retried_and_accepted(
     assert list_states() == ['clean']
     refused = desk.run(*accept)
     assert (refused.status, 'HTTP 409' in refused.error) == (1, True)
-
-
-def add_silent_agent(cloud: KeystoneCloud, host: str) -> str:
-    """Write an agent that is down into the database; return its uuid."""
-    uuid = str(uuid4())
-    with closing(sqlite3.connect(cloud.directory / 'db.sqlite')) as database, database:
-        database.execute(
-            'INSERT INTO services (uuid, binary, host, version, state, started_at, '
-            'heartbeat_at, audited_at, last_event, report_number) '
-            'SELECT ?, binary, ?, version, ?, '
-            'started_at, started_at, audited_at, 0, 0 FROM services '
-            "WHERE binary = 'cyborg-lite-agent'",
-            (uuid, host, 'down'),
-        )
-    return uuid
-
-
-@WITH_OWN
-@covers('service delete')
-def test_service_delete_removes_daemon_that_is_down(desk: Desk) -> None:
-    uuid = add_silent_agent(desk.cloud, 'compute-gone')
-    (row,) = desk.read('service', 'list', '--host', 'compute-gone')
-    assert (row['UUID'], row['State']) == (uuid, 'down')
-    assert desk.run('service', 'delete', uuid).status == 0
-    assert desk.read('service', 'list', '--host', 'compute-gone') == []
-    repeated = desk.run('service', 'delete', uuid)
-    assert (repeated.status, uuid in repeated.error) == (1, True)

@@ -102,9 +102,7 @@ def test_discover_result_is_equal_under_both_backends(tmp_path: Path) -> None:
     assert _discover(root) == _discover(root, backend='eventlet')
 
 
-def test_discover_starts_no_process_and_stays_below_root(
-    tmp_path: Path,
-) -> None:
+def test_discover_starts_no_process_and_stays_below_root(tmp_path: Path) -> None:
     root = tmp_path / 'root'
     sysfs_tree.build('a100-sriov-mig', root)
     arguments = ['discover', '--sysfs-root', str(root), '--format', 'json']

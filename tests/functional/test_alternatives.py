@@ -15,7 +15,6 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import choices
 from cyborg_lite.errors.profiles import ImpossibleDeviceProfile
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope
-from cyborg_lite.model.capacity.explanations import FitResult
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.alternatives import build_profile, create_profile
@@ -111,16 +110,6 @@ def test_choice_of_groups_needs_one_host(database: Database, cards: Cards) -> No
     assert cards.choose(profile.uuid) == (1, 0)
 
 
-def test_choice_skips_names_that_placement_lacks(
-    database: Database, cards: Cards
-) -> None:
-    missing = {'resources:CUSTOM_NEVER_SEEN': '1'}
-    profile = create_profile(database, (missing, cards.small_group))
-    before = len(cards.host.remote.calls)
-    assert cards.choose(profile.uuid) == (1,)
-    assert len(cards.host.remote.calls) - before == 2
-
-
 def test_bind_records_alternative_that_nova_allocated(
     database: Database, cards: Cards
 ) -> None:
@@ -134,21 +123,6 @@ def test_bind_records_alternative_that_nova_allocated(
     database.write(choices.store_choice, profile.uuid, (1,), 0)
     first = run_bind(cards, profile.name, cards.large)
     assert (first.state, first.alternative) == ('Bound', 0)
-
-
-def test_explain_names_alternative_that_fits(database: Database, cards: Cards) -> None:
-    explaining = ExplanationService(database, cards.host.placement)
-    profile = create_profile(database, (cards.large_group, cards.small_group))
-
-    def explain() -> tuple[FitResult, tuple[int, ...]]:
-        explanation = explaining.explain(None, profile.uuid, cards.host.name)
-        return explanation.result, explanation.choice
-
-    assert explain() == (FitResult.FITS, (0,))
-    cards.host.allocate(cards.large)
-    assert explain() == (FitResult.FITS, (1,))
-    cards.host.allocate(cards.small)
-    assert explain() == (FitResult.NOT_NOW, (0,))
 
 
 def test_check_accepts_group_with_possible_alternative(

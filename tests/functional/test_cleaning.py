@@ -4,18 +4,16 @@
 For drives the privileged process of the agent runs a script in place of nvme-cli.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from tests.chaos.faulty_cloud import FaultyCloud
-from tests.hosts.drive_host import DRIVE, OPERATOR, DriveHost
+from tests.hosts.drive_host import DRIVE, DriveHost
 from tests.servers.stack import Instance, expect
 from tests.servers.vgpu_fixtures import cloud
-from tests.servers.vgpu_machine import Generation, VgpuHost
 
 __all__ = ['cloud']
 
@@ -69,24 +67,6 @@ def test_always_cleans_before_first_use(host: DriveHost) -> None:
     assert len(host.wait_for('clean')['cleanings']) == 2
 
 
-@pytest.mark.parametrize('policy', ['one-time', 'never'])
-def test_release_without_clean(host: DriveHost, policy: str) -> None:
-    host.settings['nvme_driver'] = {'cleaning': policy}
-    host.switch_on()
-    first = boot(host)
-    host.content.write_text(_SECRET)
-    first.delete()
-    host.cloud.until(first.are_arqs_deleted)
-    host.settle()
-    if policy == 'never':
-        assert host.providers()[DRIVE].free == 1
-        assert host.content.read_text() == _SECRET
-        return
-    assert host.providers()[DRIVE].free == 0
-    check_no_bind(host)
-    assert host.content.read_text() == _SECRET
-
-
 def test_failed_clean_is_retried_before_next_bind(host: DriveHost) -> None:
     host.switch_on()
     before = host.providers()
@@ -122,51 +102,3 @@ def test_failed_clean_is_retried_before_next_bind(host: DriveHost) -> None:
     second.delete()
     host.cloud.until(second.are_arqs_deleted)
     assert host.wait_for('clean')['cleanings'][0]['actor'] == 'cyborg-lite'
-
-
-# --- any PCI function ---
-
-
-class FunctionHost(VgpuHost):
-    """Host whose operator allows a function that is reset after each use."""
-
-    def __init__(self, cloud: FaultyCloud, directory: Path) -> None:
-        generation = Generation('generic-pci', (), ('', ''), (1, 1))
-        super().__init__(cloud, directory, generation)
-        entry = {
-            'vendor_id': '1d55',
-            'resource_class': 'DSP',
-            'cleaning': 'after-use',
-        }
-        cloud.configure({'pci_driver': {'device_spec': json.dumps(entry)}})
-        self.settings = {'enabled_drivers': 'pci_driver'}
-
-    # Any: JSON.
-    def cleanings(self) -> dict[str, Any]:
-        query = f"SELECT uuid FROM devices WHERE hostname = '{self.name}'"
-        ((device,),) = self.cloud.rows(query)
-        path = f'/v2/devices/{device}/cleanings'
-        answer = self.cloud.api(OPERATOR).ask('GET', path)
-        listing: dict[str, Any] = expect(answer, 200)
-        return listing
-
-    def list_states(self) -> set[str]:
-        return {unit['state'] for unit in self.cleanings()['units']}
-
-
-def test_function_is_reset_after_use(cloud: FaultyCloud, tmp_path: Path) -> None:
-    with FunctionHost(cloud, tmp_path) as function_host:
-        function_host.start_agent()
-        guest = cloud.boot('CUSTOM_DSP')
-        cloud.until(guest.is_resolved, 'Nova receives the event')
-        assert guest.states() == {'Bound'}
-        guest.delete()
-        cloud.until(guest.are_arqs_deleted)
-        cloud.until(lambda: function_host.cleanings()['cleanings'], 'a clean is stored')
-        cloud.until(
-            lambda: function_host.list_states() == {'clean'}, 'the unit is clean'
-        )
-        (record,) = function_host.cleanings()['cleanings']
-        assert [step['name'] for step in record['steps']] == ['reset']
-        (path,) = (path for path, text in function_host.kernel.written if text == '1')
-        assert path.endswith('/reset')

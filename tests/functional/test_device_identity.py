@@ -25,7 +25,6 @@ from tests.builders.rows import add_arqs
 from tests.hosts.fixture_hosts import FixtureHost, renumber_buses, with_text, without
 from tests.servers.databases import database_fixture
 from tests.servers.placement import CountedRemote, remote
-from tests.support.sql_statements import statements, writes
 
 __all__ = ['remote']
 
@@ -136,42 +135,6 @@ def free(provider: ActualProvider) -> int:
     return sum(entry.total - entry.reserved for entry in provider.inventories.values())
 
 
-# --- inventory of a host, end to end ---
-
-
-@pytest.mark.parametrize('fixture', [*ALL_FIELDS, 'fpga-xilinx-u250', 'generic-pci'])
-def test_placement_of_fixture_host_matches_expectations(
-    remote: CountedRemote, database: Database, tmp_path: Path, fixture: str
-) -> None:
-    cloud = cloud_of(fixture, remote, database, tmp_path)
-    assert cloud.scan_and_sync().problems == ()
-    supported_types = {'GPU', 'FPGA'}  # types with drivers
-    expected = [
-        device
-        for device in cloud.host.expected_devices
-        if device['type'] in supported_types
-    ]
-    assert expected
-    stored = cloud.providers()
-    for fields in expected:
-        parts = [stored[name] for name in stored if name.startswith(fields['pci'])]
-        assert {rc for part in parts for rc in part.inventories} == {fields['rc']}
-        assert sum(map(total, parts)) == fields['total']
-        owned_handle = {trait.lstrip('+') for trait in fields.get('traits', ())}
-        assert owned_handle <= {trait for part in parts for trait in part.traits}
-        for part in parts:
-            entry = part.inventories[fields['rc']]
-            assert (entry.allocation_ratio, entry.max_unit) == (1.0, entry.total)
-
-
-def test_repeated_report_costs_one_read(cloud: Cloud) -> None:
-    report = cloud.host.scan()
-    with statements(cloud.database) as sql:
-        cloud.reports.store_report(daemon_context(), report)
-    assert len(sql) == 1
-    assert writes(sql) == []
-
-
 # --- removed, returned and moved cards ---
 
 
@@ -243,9 +206,7 @@ def test_card_lost_in_use_and_replacement_are_distinct(cloud: Cloud) -> None:
     assert devices[IDLE][0] not in {uuid for uuid, _ in cloud.devices().values()}
 
 
-def test_card_lost_in_use_returns_elsewhere_as_same(
-    cloud: Cloud,
-) -> None:
+def test_card_lost_in_use_returns_elsewhere_as_same(cloud: Cloud) -> None:
     devices, providers = cloud.devices(), cloud.providers()
     arq = cloud.claim_handle(IDLE)
     uuid, _, _ = cloud.handle(arq)

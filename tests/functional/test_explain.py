@@ -11,7 +11,6 @@ from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import now
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.errors.profiles import ImpossibleDeviceProfile
 from cyborg_lite.model.capacity.explanations import (
     Explanation,
     FitResult,
@@ -22,17 +21,14 @@ from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 from tests.builders.provider_rows import add_device, change_device
 from tests.builders.rows import add_handles
 from tests.servers.databases import database_fixture
-from tests.servers.placed_host import FULL, Host, add_foreign, host, reserve
+from tests.servers.placed_host import Host, add_foreign, host, reserve
 from tests.servers.placement import CountedRemote, remote
 
 __all__ = ['host', 'remote']
 
 database = database_fixture('sqlite')
 
-Groups = list[dict[str, str]]
 Explain = Callable[..., Explanation]
-
-T4 = 'CUSTOM_NVIDIA_1EB8'
 
 
 @pytest.fixture
@@ -62,21 +58,6 @@ def list_codes(explanation: Explanation) -> list[ReasonCode]:
     return [entry.code for group in only(explanation).groups for entry in group.reasons]
 
 
-def test_explain_free_card_fits(host: Host, explain: Explain) -> None:
-    explanation = explain({'resources:PGPU': '4', f'trait:{T4}': 'required'})
-    assert (explanation.result, only(explanation).fits) == (FitResult.FITS, True)
-    assert only(explanation).hostname == host.name
-
-
-def test_explain_missing_trait_names_it(explain: Explain) -> None:
-    explanation = explain({'resources:PGPU': '1', 'trait:CUSTOM_A100': 'required'})
-    assert explanation.result is FitResult.NEVER
-    assert list_codes(explanation) == [ReasonCode.MISSING_TRAIT]
-    assert only(explanation).groups[0].reasons[0].traits == ('CUSTOM_A100',)
-    explanation = explain({'resources:PGPU': '1', f'trait:{T4}': 'forbidden'})
-    assert list_codes(explanation) == [ReasonCode.FORBIDDEN_TRAIT]
-
-
 def test_explain_uses_trait_added_in_placement(host: Host, explain: Explain) -> None:
     own_trait = f'CUSTOM_{uuid4().hex.upper()}'
     host.placement.create_custom_names((), [own_trait])
@@ -102,16 +83,6 @@ def test_explain_separates_full_host_from_impossible_profile(
     # The database has no ARQ for them: an instance is being built, or there is a leak.
     assert list_codes(explanation) == [ReasonCode.NOT_OFFERED]
     assert explain({'resources:PGPU': '5'}).result is FitResult.NEVER
-
-
-def test_explain_card_in_maintenance_returns_reason(
-    database: Database, host: Host, explain: Explain
-) -> None:
-    change_device(database, host.gpu, status='maintaining', status_reason='a fan')
-    host.sync()
-    explanation = explain({'resources:PGPU': '1'})
-    assert list_codes(explanation) == [ReasonCode.MAINTENANCE]
-    assert 'a fan' in only(explanation).groups[0].reasons[0].text
 
 
 def test_explain_manual_reservation_is_no_capacity(
@@ -159,25 +130,3 @@ def test_explain_foreign_providers_returns_warning(
     warnings = {entry.code: entry for entry in explanation.warnings}
     assert foreign in warnings[ReasonCode.STRANGERS].providers
     assert explanation.result is FitResult.NEVER
-
-
-def test_explain_equal_groups_sends_one_query(
-    remote: CountedRemote, explain: Explain
-) -> None:
-    group = {'resources:PGPU': '1', f'trait:{T4}': 'required'}
-    remote.calls.clear()
-    explain(group, group, group, {'resources:PGPU': '1'})
-    assert len(remote.calls) == 3
-
-
-def test_create_impossible_profile_is_refused(
-    database: Database, remote: CountedRemote, host: Host
-) -> None:
-    explaining = ExplanationService(database, Placement(remote))
-    for _server in range(4):
-        host.allocate(host.gpu)
-    explaining.check('full', [{'resources:PGPU': '4'}])
-    with pytest.raises(ImpossibleDeviceProfile) as refused:
-        explaining.check('two', [{'resources:PGPU': '4'}, {'resources:PGPU': '5'}])
-    assert 'groups[1]' in refused.value.text
-    assert FULL.total == 4

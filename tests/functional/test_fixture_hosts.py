@@ -4,8 +4,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
-from uuid import uuid4
+from typing import Any
 
 import pytest
 
@@ -13,7 +12,6 @@ from tests.chaos.faulty_cloud import FaultyCloud
 from tests.doubles.rebootable_host import boot
 from tests.doubles.spdk import NQN, FakeSpdk
 from tests.hosts.fixture_agent import FIXTURES, FixtureAgent, ShownProvider
-from tests.hosts.fixture_hosts import renumber_buses, with_text, without
 from tests.hosts.sysfs_tree import build_from
 from tests.servers.stack import Instance, expect
 from tests.servers.vgpu_fixtures import cloud
@@ -21,7 +19,6 @@ from tests.servers.vgpu_fixtures import cloud
 __all__ = ['cloud']
 
 IDLE, CUT = '0000:3b:00.0', '0000:af:00.0'
-IDLE_UUID: Final = 'GPU-6ee9bd5d-26e1-4f9e-9f0e-1b6d0c0a3b00'
 
 Row = tuple[str, str, str, str, str, str]
 
@@ -56,15 +53,6 @@ def test_fixture_hosts_every_function_has_a_result(
     for row in table:
         cells = (f'{cell:<{size}}' for cell, size in zip(row, widths, strict=False))
         print('  '.join([*cells, row[-1]]))
-
-
-@pytest.mark.parametrize(
-    'host', ['h100-hgx', 'l4-blackwell-vgpu', 'dpu-gaudi'], indirect=True
-)
-def test_fixture_host_matches_expectation(host: FixtureAgent) -> None:
-    host.switch_on()
-    check_expectations(host)
-    bind_every_class(host)
 
 
 def check_expectations(host: FixtureAgent) -> None:
@@ -211,98 +199,10 @@ def has_connected(spdk: FakeSpdk) -> bool:
     return 'nvmf_subsystem_get_controllers' in methods
 
 
-# --- removed, returned and moved cards ---
-
-
-def boot_whole(host: FixtureAgent) -> Instance:
-    guest = host.cloud.boot('PGPU')
-    host.cloud.until(guest.is_resolved, 'Nova receives the event')
-    assert guest.states() == {'Bound'}
-    return guest
-
-
-def read_handle(guest: Instance) -> tuple[str, str]:
-    """Return uuid and bus of the handle of an instance."""
-    (arq,) = guest.list_arqs()
-    return arq['attach_handle_uuid'], arq['attach_handle_info']['bus']
-
-
-def test_moved_cards_keep_identity_and_handles(host: FixtureAgent) -> None:
-    host.switch_on()
-    devices, providers = host.devices(), host.providers()
-    guest = boot_whole(host)
-    uuid, bus = read_handle(guest)
-    assert bus == '3b'
-
-    host.switch_on(renumber_buses(('3b', '5e')))
-    assert host.devices() == {'0000:5e:00.0': devices[IDLE], CUT: devices[CUT]}
-    assert host.providers() == providers
-    assert read_handle(guest) == (uuid, '5e')
-
-    host.switch_on(renumber_buses(('5e', 'af'), ('af', '5e')))
-    assert host.devices() == {'0000:5e:00.0': devices[CUT], CUT: devices[IDLE]}
-    assert host.providers() == providers
-    assert read_handle(guest) == (uuid, 'af')
-    assert guest.states() == {'Bound'}
-
-    # A card in use is removed: it stays without capacity and returns unchanged.
-    host.switch_on(without(CUT))
-    closed = host.providers()
-    assert closed.keys() == providers.keys()
-    assert (closed[IDLE].uuid, closed[IDLE].free) == (providers[IDLE].uuid, 0)
-    host.fixture.restore()
-    host.switch_on()
-    assert host.devices() == devices
-    assert host.providers() == providers
-    assert read_handle(guest) == (uuid, '3b')
-    guest.delete()
-    host.cloud.until(guest.are_arqs_deleted)
-
-
-def test_replaced_card_inherits_nothing(host: FixtureAgent) -> None:
-    host.switch_on()
-    devices, before = host.devices(), host.providers()
-    guest = boot_whole(host)
-    uuid, _ = read_handle(guest)
-    host.switch_on(with_text(IDLE_UUID, f'GPU-{uuid4()}'))
-    providers = host.providers()
-    (name,) = providers.keys() - before.keys()
-    assert name.startswith(f'{IDLE}_')
-    assert (providers[IDLE].uuid, providers[IDLE].free) == (before[IDLE].uuid, 0)
-    assert providers[name].uuid != providers[IDLE].uuid
-    assert providers[name].free == 1
-    # The instance keeps its handle, and the new card is free.
-    assert read_handle(guest)[0] == uuid
-    second = Instance(host.cloud, providers[name].uuid, {'PGPU': 1})
-    second.create_arqs(host.cloud.create_profile('PGPU'))
-    second.allocate()
-    assert second.bind().status == 202
-    host.cloud.until(second.is_resolved, 'Nova receives the event')
-    assert read_handle(second)[0] != uuid
-    for entry in (guest, second):
-        entry.delete()
-        host.cloud.until(entry.are_arqs_deleted)
-    host.settle()
-    assert host.providers().keys() == {name, CUT}
-    assert devices[IDLE] not in host.devices().values()
-
-
-def test_removed_card_returns_with_same_identity(host: FixtureAgent) -> None:
-    host.switch_on()
-    before = host.providers()
-    host.switch_on(without(IDLE))
-    assert host.providers().keys() == {CUT}
-    host.fixture.restore()
-    host.switch_on()
-    assert host.providers() == before
-
-
 # --- cards that Nova has, too ---
 
 
-def test_card_in_nova_configuration_is_not_offered(
-    host: FixtureAgent,
-) -> None:
+def test_card_in_nova_configuration_is_not_offered(host: FixtureAgent) -> None:
     host.switch_on()
     before, cloud = host.providers(), host.cloud
     spec = {'address': IDLE}
@@ -315,43 +215,6 @@ def test_card_in_nova_configuration_is_not_offered(
     host.nova_file.write_text('')
     cloud.until(lambda: host.providers() == before, 'the card is offered again')
     assert host.health(IDLE)[0] == 'ok'
-
-
-def test_card_of_nova_in_placement_is_not_offered(
-    host: FixtureAgent,
-) -> None:
-    host.switch_on()
-    before, cloud = host.providers(), host.cloud
-    foreign = nova_provider(host)
-    assert 'is withdrawn from Placement' in host.repair()
-    providers = host.providers()
-    assert providers.keys() == {CUT, IDLE.upper()}
-    assert providers[IDLE.upper()] == foreign
-    health, reason = host.health(IDLE)
-    assert health == 'conflict'
-    assert f'{host.name}_{IDLE.upper()}' in reason
-    cloud.placement.ask('DELETE', f'/resource_providers/{foreign.uuid}')
-    host.repair()
-    assert host.providers() == before
-    assert host.health(IDLE)[0] == 'ok'
-
-
-def nova_provider(host: FixtureAgent) -> ShownProvider:
-    """Create a provider as Nova does when it tracks PCI devices in Placement."""
-    placement, uuid = host.cloud.placement, str(uuid4())
-    path = f'/resource_providers?name={host.name}'
-    (node,) = expect(placement.ask('GET', path), 200)['resource_providers']
-    name = f'{host.name}_{IDLE.upper()}'
-    body = {'uuid': uuid, 'name': name, 'parent_provider_uuid': node['uuid']}
-    expect(placement.ask('POST', '/resource_providers', body), 200)
-    body = {'traits': ['OWNER_NOVA'], 'resource_provider_generation': 0}
-    expect(placement.ask('PUT', f'/resource_providers/{uuid}/traits', body), 200)
-    inventory = {'CUSTOM_PCI_10DE_1EB8': {'total': 1, 'max_unit': 1}}
-    (resource_class,) = inventory
-    expect(placement.ask('PUT', f'/resource_classes/{resource_class}'), 201)
-    body = {'inventories': inventory, 'resource_provider_generation': 1}
-    expect(placement.ask('PUT', f'/resource_providers/{uuid}/inventories', body), 200)
-    return host.providers()[IDLE.upper()]
 
 
 # --- families of devices ---

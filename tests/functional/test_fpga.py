@@ -30,7 +30,6 @@ __all__ = ['real_glance', 'remote']
 database = database_fixture('sqlite')
 
 _INTEL, _XILINX = '0000:5e:00.0', '0000:d8:00.0'
-_USER = '0000:d8:00.1'
 _INTERFACE = 'cec91e5efe5a3c9b3e2a0b0e3b6a2c11'
 _OF_XILINX = {
     'vendor': 'xilinx',
@@ -123,32 +122,6 @@ def test_bind_loads_bitstream_and_updates_placement(
     assert intel.read_provider(_INTEL)[0] == traits
 
 
-def test_bind_finds_bitstream_by_image_name(
-    intel: FpgaHost, real_glance: RealGlance
-) -> None:
-    name = 'loopback-by-name.gbs'
-    properties = dict(image().properties)
-    real_glance.upload(gbs(), (TAG,), properties, name)
-    by_name = {'accel:bitstream_name': name}
-    assert intel.state(intel.bind(_INTEL, by_name)) == 'Bound'
-    second = real_glance.upload(gbs(), (TAG,), properties, name)
-    (failed,) = intel.arqs(intel.bind('0000:be:00.0', by_name))
-    assert '2 images fit' in (failed.status_reason or '')
-    assert f'{second} ({name})' in (failed.status_reason or '')
-
-
-def test_bind_gives_function_of_topology(
-    intel: FpgaHost, real_glance: RealGlance
-) -> None:
-    topology = json.dumps({'pf_1': {'pci_offset': '0'}, 'pf_2': {'pci_offset': '7'}})
-    uuid = upload_image(real_glance, gbs(), topology=topology)
-    (arq,) = intel.arqs(intel.bind(_INTEL, by_id(uuid)))
-    assert (arq.attach_handle_info or {})['function'] == '0'
-    first, second = intel.deployable(_INTEL).children[-2:]
-    assert first.attributes['address'] == _INTEL
-    assert 'address' not in second.attributes
-
-
 def test_release_restores_previous_bitstream_without_glance(
     intel: FpgaHost, real_glance: RealGlance, shop: DisconnectableGlance
 ) -> None:
@@ -177,20 +150,6 @@ def test_new_agent_recognizes_card_of_guest(
     assert_known_to_a_new_agent(intel, _INTEL, _INTEL, [first, second])
 
 
-def test_new_agent_recognizes_xilinx_card_of_guest(
-    xilinx: FpgaHost, real_glance: RealGlance
-) -> None:
-    first, second = (
-        upload_image(
-            real_glance,
-            xclbin(_INTERFACE, function),
-            **{**_OF_XILINX, 'function_uuid': function},
-        )
-        for function in ('cd' * 16, OTHER_FUNCTION)
-    )
-    assert_known_to_a_new_agent(xilinx, _XILINX, _USER, [first, second])
-
-
 def assert_known_to_a_new_agent(
     site: FpgaHost, card: str, read_handles: str, images: list[str]
 ) -> None:
@@ -208,62 +167,13 @@ def assert_known_to_a_new_agent(
     assert site.read_provider(card) == before
 
 
-def test_card_that_cannot_be_restored_stays_reserved(
-    intel: FpgaHost, real_glance: RealGlance
-) -> None:
-    first = upload_image(real_glance, gbs(function='cd' * 16), function_uuid='cd' * 16)
-    intel.release(intel.bind(_INTEL, by_id(first)))
-    instance = intel.bind(_INTEL, by_id(upload_image(real_glance, gbs())))
-    intel.kernel.regions.outcome = LoadOutcome.HALF_LOADED
-    intel.release(instance)
-    assert intel.arqs(instance) == ()
-    assert intel.read_provider(_INTEL)[1] == {'FPGA': (1, 1)}
-    intel.report()
-    assert intel.read_provider(_INTEL)[1] == {'FPGA': (1, 1)}
-
-
 # --- unsuitable images --------------------------------------------------------------
 
 _REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    'not tagged': ({'tags': ()}, 'It is not tagged FPGA.'),
-    'another board': ({'board': 'u250'}, 'It is for board u250, not'),
-    'another vendor': ({'vendor': 'xilinx'}, 'It is for vendor xilinx, not'),
-    'another version': ({'version': '2.0'}, 'It is for version 2.0, not 1.1.3.'),
-    'another shell': ({'shell_id': 'other'}, 'It needs shell other, not'),
-    'another region': ({'region_uuid': 'ab' * 16}, 'It is for region abab'),
-    'another type': (
-        {'type': 'xclbin'},
-        'Its type xclbin is unknown; the card loads gbs.',
-    ),
-    'another driver': (
-        {'driver': 'xocl'},
-        'Its driver xocl is unknown; the card has dfl-pci, intel-fpga-pci.',
-    ),
-    'newer driver': (
-        {'driver': 'dfl-pci', 'driver_ver': '99.1'},
-        'It needs version 99.1 of driver dfl-pci; the host has ',
-    ),
-    'no uuid': ({'bs-uuid': ''}, 'It lacks bs-uuid.'),
-    'no vendor, no board': (
-        {'vendor': '', 'board': ''},
-        'It lacks vendor, board.',
-    ),
-    'nothing said': (
-        {**dict.fromkeys(image().properties, ''), 'tags': ()},
-        'It is not tagged FPGA. It lacks bs-name, bs-uuid, vendor, board, version, '
-        'driver_ver, driver_path, function_uuid.',
-    ),
-    'no function': ({'function_uuid': ''}, 'It lacks function_uuid.'),
     'a path as its name': (
         {'bs-name': '../../etc/passwd'},
         'Its bs-name ../../etc/passwd is not a word',
     ),
-    'a path as the name of its image': (
-        {'name': '../../etc/passwd'},
-        'Its name ../../etc/passwd looks like a path.',
-    ),
-    'a nested topology': ({'topology': '{"a":' * 50}, 'Its topology: '),
-    'a huge topology': ({'topology': '[' + '1,' * 30_000 + '1]'}, 'Its topology: '),
     'too large': ({'content': b'x' * (LARGEST + 1)}, f'more than the {LARGEST}'),
     'no bitstream': ({'content': b'nothing at all'}, 'The file is not a GBS.'),
     'of another interface': (
@@ -310,41 +220,6 @@ def assert_refused(site: FpgaHost, group: dict[str, str], reason: str) -> None:
         not site.image_directory.exists()
         or os.listdir(site.image_directory) == _NOTHING
     )
-
-
-# --- failed loads -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    'fate',
-    [
-        LoadOutcome.TIMEOUT,
-        LoadOutcome.HALF_LOADED,
-        LoadOutcome.WRONG_ID,
-        LoadOutcome.VANISHED,
-    ],
-)
-def test_failed_load_reserves_card_in_placement(
-    fate: LoadOutcome, intel: FpgaHost, real_glance: RealGlance
-) -> None:
-    provider = intel.deployable(_INTEL).provider_uuid
-    intel.kernel.regions.outcome = fate
-    uuid = upload_image(real_glance, gbs())
-    assert intel.state(intel.bind(_INTEL, by_id(uuid))) == 'BindFailed'
-    intel.report()
-    inventory = intel.placement.get_inventories(provider).inventories['FPGA']
-    assert (inventory.total, inventory.reserved) == (1, 1)
-
-
-def test_refused_load_reserves_nothing(
-    intel: FpgaHost, real_glance: RealGlance
-) -> None:
-    before = intel.read_provider(_INTEL)
-    intel.kernel.regions.outcome = LoadOutcome.REFUSED
-    uuid = upload_image(real_glance, gbs())
-    assert intel.state(intel.bind(_INTEL, by_id(uuid))) == 'BindFailed'
-    intel.report()
-    assert intel.read_provider(_INTEL) == before
 
 
 # --- reboots ------------------------------------------------------------------------
@@ -402,9 +277,3 @@ def test_bind_xilinx_loads_once_for_two_arqs(
     xilinx.release(instance)
     assert xilinx.arqs(instance) == ()
     assert xilinx.state(xilinx.bind(_XILINX, _PAIR)) == 'Bound'
-
-
-def test_xilinx_management_function_is_not_offered(xilinx: FpgaHost) -> None:
-    bound = xilinx.arqs(xilinx.bind(_XILINX, _PAIR))
-    infos = [arq.attach_handle_info for arq in bound if arq.attach_handle_info]
-    assert [info['function'] for info in infos] == ['1']

@@ -144,9 +144,7 @@ def first_provider(fleet: Fleet) -> str:
     return fleet.report().devices[0].root.provider_uuid
 
 
-def test_heartbeat_repeated_is_batched(
-    fleet: Fleet,
-) -> None:
+def test_heartbeat_repeated_is_batched(fleet: Fleet) -> None:
     report = fleet.report()
     fleet.inventory.store_report(daemon_context(), report)
     for expected in (1, 0, 0):

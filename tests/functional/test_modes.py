@@ -4,7 +4,6 @@
 Real daemons, a real Placement and an emulated kernel.
 """
 
-import errno
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -176,23 +175,6 @@ def test_qat_services_are_planned_changed_and_restored(qat: ModeHost) -> None:
     assert services(qat) == 'sym;asym'
     cloud.until(lambda: len(guest.events()) == 2, 'the ARQ is bound again')
     qat.end(guest)
-
-
-def test_qat_failed_change_is_rolled_back(qat: ModeHost) -> None:
-    qat.kernel.refuse('cfg_services', errno.EINVAL)
-    assert qat.change_mode('sym').status == 202
-    cloud = qat.cloud
-
-    def has_failed() -> bool:
-        change = qat.modes()['change']
-        return change is not None and change['state'] == 'failed'
-
-    cloud.until(has_failed, 'the change fails')
-    assert 'cfg_services cannot be set to sym' in qat.modes()['change']['reason']
-    assert (qat.modes()['current'], services(qat)) == ('dc', 'dc')
-    cloud.until(lambda: qat.offers() == {'': (4, traits('DC'))}, 'the hold has ended')
-    assert qat.change_mode('sym').status == 202
-    qat.wait_for_mode('sym')
 
 
 def test_mig_layout_is_changed_and_restored(gpu: ModeHost) -> None:

@@ -175,9 +175,7 @@ def test_set_inventories_reserve_above_total_raises(placement: Placement) -> Non
         )
 
 
-def test_fill_providers_sets_all_and_returns_generations(
-    placement: Placement,
-) -> None:
+def test_fill_providers_sets_all_and_returns_generations(placement: Placement) -> None:
     nodes = [fresh(placement), fresh(placement)]
     targets = {node.uuid: ProviderInventories(node.generation, GPUS) for node in nodes}
     generations = placement.fill_providers(targets)
@@ -217,9 +215,7 @@ def test_set_traits_unchanged_keeps_generation(placement: Placement) -> None:
     assert placement.set_traits(node.uuid, marked.generation, {OWNER_CYBORG}) == marked
 
 
-def test_list_tree_returns_latest_generation(
-    placement: Placement,
-) -> None:
+def test_list_tree_returns_latest_generation(placement: Placement) -> None:
     """The cache of a sync is valid while this number does not change."""
     node = fresh(placement)
     placement.set_traits(node.uuid, node.generation, {OWNER_CYBORG})

@@ -14,7 +14,6 @@ from cyborg_lite.cmd.manage import main
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Device
 from cyborg_lite.model.providers.providers import ActualProvider
-from cyborg_lite.model.traits import OWNER_NOVA
 from tests.builders.provider_rows import (
     add_device,
     change_deployable,
@@ -161,42 +160,6 @@ def is_right(host: Host, slot: str) -> bool:
 
 def snapshot(host: Host, uuids: list[str]) -> Mapping[str, ActualProvider]:
     return {uuid: host.read(uuid) for uuid in uuids}
-
-
-def test_audit_names_nova_provider_and_keeps_it(host: Host, audit: Audit) -> None:
-    name = f'{host.name}_0000:3B:00.0'
-    foreign = add_foreign(host, name, host.root.uuid, OWNER_NOVA)
-    before = host.read(foreign)
-    status, lines = audit('--apply')
-    assert status == 1
-    assert [line['outcome'] for line in lines] == ['repaired', 'left as it is']
-    assert f'Nova, provider {name}' in lines[1]['what']
-    assert host.placement.find_provider(host.gpu) is None
-    assert host.read(foreign) == before
-    host.placement.delete_provider(foreign)
-    assert audit('--apply')[0] == 0
-    assert audit() == (0, [])
-    assert placed_host.is_right(host)
-
-
-def test_audit_misplaced_provider_in_use_is_refused(host: Host, audit: Audit) -> None:
-    host.allocate(host.gpu)
-    placed_host.misplace(host)
-    before = host.read(host.gpu)
-    for arguments in ((), ('--apply',)):
-        status, (line,) = audit(*arguments)
-        assert (status, line['outcome']) == (1, 'left as it is')
-        assert 'cannot be moved: it has allocations' in line['what']
-    assert host.read(host.gpu) == before
-
-
-def test_audit_host_without_compute_node_is_refused(
-    host: Host, database: Database, audit_all: Audit
-) -> None:
-    add_device(database, 'stranger', 'x')
-    status, (line,) = audit_all('--host', 'stranger')
-    assert (status, line['host'], line['outcome']) == (2, 'stranger', 'cannot be told')
-    assert audit_all('--host', host.name) == (0, [])
 
 
 def test_audit_host_unknown_to_database_is_listed(

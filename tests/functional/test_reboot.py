@@ -18,7 +18,7 @@ from tests.chaos.faulty_cloud import FaultyCloud
 from tests.doubles.drivers import handle
 from tests.doubles.rebootable_host import boot
 from tests.servers import rabbitmq
-from tests.servers.stack import NOVA, Instance
+from tests.servers.stack import Instance
 
 
 class Machine(FaultyCloud):
@@ -96,94 +96,7 @@ def count_completed(guest: Instance) -> int:
     return [event['status'] for event in guest.events()].count('completed')
 
 
-def steps(machine: Machine, arq: str) -> list[str]:
-    query = f"SELECT step FROM arq_events WHERE arq_uuid = '{arq}' ORDER BY id"
-    return [step for (step,) in machine.rows(query)]
-
-
-def test_reboot_agent_first_rebuilds_handles(machine: Machine) -> None:
-    """Instances usually start after the agent is ready."""
-    guest, handles = boot_guest(machine)
-    machine.power_cycle()
-    machine.start_agent()
-    # The files exist under the same names before the agent is ready.
-    assert {file.name for file in machine.files.iterdir()} == set(handles.values())
-    machine.until(
-        lambda: count_completed(guest) == 4,
-        'Nova receives the events of the second bind',
-    )
-    machine.until(lambda: all_bound(machine, guest), 'all ARQs are bound')
-    arqs = {arq['uuid']: arq['attach_handle_uuid'] for arq in guest.list_arqs()}
-    assert arqs == handles
-    machine.until(lambda: 'Rebuilt' in steps(machine, guest.arqs[0]))
-    recorded = [step for step in steps(machine, guest.arqs[0]) if step != 'Claimed']
-    assert recorded.count('Provisioning') == 1
-    assert recorded[recorded.index('Provisioning') + 1] == 'Bound'
-
-
-def test_reboot_nova_first_gets_423(machine: Machine) -> None:
-    """An instance that starts while its devices are rebuilt must wait."""
-    guest, handles = boot_guest(machine)
-    machine.power_cycle()
-    obstacle = machine.obstruct(next(iter(handles.values())))
-    agent = machine.begin_agent()
-    machine.until(
-        lambda: machine.states() == {'Provisioning': 2}, 'the reboot is recorded'
-    )
-    assert machine.api(NOVA).ask('GET', guest.path).status == 423
-    assert count_completed(guest) == 2
-    assert 'Ready.' not in machine.log(agent)
-    obstacle.unlink()
-    machine.until(
-        lambda: count_completed(guest) == 4,
-        'Nova receives the events of the second bind',
-    )
-    assert machine.api(NOVA).ask('GET', guest.path).status == 200
-    assert all_bound(machine, guest)
-
-
-def test_reboot_conductor_last_binds_again(machine: Machine) -> None:
-    guest, handles = boot_guest(machine)
-    conductor = next(
-        child for child in machine.children if child.log.name == 'conductor.log'
-    )
-    conductor.kill()
-    machine.power_cycle()
-    machine.start_agent()
-    assert {file.name for file in machine.files.iterdir()} == set(handles.values())
-    assert count_completed(guest) == 2
-    machine.start('conductor', name='conductor-2')
-    machine.until(
-        lambda: count_completed(guest) == 4,
-        'Nova receives the events of the second bind',
-    )
-    machine.until(lambda: all_bound(machine, guest), 'all ARQs are bound')
-
-
-def test_reboot_failed_rebuild_fails_only_its_arq(machine: Machine) -> None:
-    guest, handles = boot_guest(machine)
-    failed, rebuilt = guest.arqs
-    machine.power_cycle()
-    obstacle = machine.obstruct(handles[failed])
-    machine.start_agent(patience=1)
-    machine.until(lambda: len(guest.events()) == 4, 'Nova receives the result')
-    statuses = {event['tag']: event['status'] for event in guest.events()[2:]}
-    assert statuses == {failed: 'failed', rebuilt: 'completed'}
-    machine.until(lambda: machine.owners() == [rebuilt], 'its handle is released')
-    machine.settle()
-    arqs = {arq['uuid']: arq for arq in guest.list_arqs()}
-    assert arqs[rebuilt]['state'] == 'Bound'
-    assert arqs[failed]['state'] == 'BindFailed'
-    assert arqs[failed]['attach_handle_uuid'] is None or not obstacle.exists()
-    guest.delete()
-    machine.until(guest.are_arqs_deleted)
-    machine.settle()
-    assert machine.list_prepared_arqs() == machine.owners() == []
-
-
-def test_agent_without_state_receives_handles_to_rebuild(
-    machine: Machine,
-) -> None:
+def test_agent_without_state_receives_handles_to_rebuild(machine: Machine) -> None:
     guest, handles = boot_guest(machine)
     machine.power_cycle()
     shutil.rmtree(machine.directory / 'agent')
@@ -198,22 +111,6 @@ def test_agent_without_state_receives_handles_to_rebuild(
     )
     assert {file.name for file in machine.files.iterdir()} == set(handles.values())
     assert all_bound(machine, guest)
-
-
-def test_agent_killed_without_reboot_changes_nothing(
-    machine: Machine,
-) -> None:
-    guest, _handles = boot_guest(machine)
-    assert machine.agent is not None
-    machine.agent.kill()
-    agent = machine.start_agent()
-    machine.until(lambda: 'Reported' in machine.log(agent), 'the agent reports')
-    assert all_bound(machine, guest)
-    assert count_completed(guest) == 2
-    guest.delete()
-    machine.until(guest.are_arqs_deleted)
-    machine.settle()
-    assert machine.list_prepared_arqs() == []
 
 
 @pytest.mark.parametrize('concurrency', ['threading', 'eventlet'])

@@ -22,7 +22,6 @@ from cyborg_lite.db.core.tables import now
 from cyborg_lite.db.profiles import profiles
 from cyborg_lite.model.capacity.server_capacity import ProfileCapacity
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Group
-from tests.builders.alternatives import create_profile
 from tests.builders.provider_rows import add_device, change_device
 from tests.builders.rows import add_handles
 from tests.servers.databases import database_fixture
@@ -188,51 +187,3 @@ def test_capacity_equals_longest_series_of_claims(
         else:
             assert expected == 0
     assert capacity.servers == sum(host.servers for host in capacity.hosts)
-
-
-def test_capacity_decreases_with_each_claim_until_none_fits(fleet: Fleet) -> None:
-    host = fleet.add_host([('PGPU', 3, False), ('PGPU', 4, False), ('VGPU', 3, False)])
-    groups = build_groups([('PGPU', 2, False), ('VGPU', 1, False)])
-    for expected in (3, 2, 1):
-        assert fleet.count(groups).servers == expected
-        fleet.claim(fleet.list_choices(host, groups)[0])
-    assert fleet.count(groups).servers == 0
-    assert fleet.list_choices(host, groups) == []
-    (shortage,) = [item.shortage for item in fleet.count(groups).hosts]
-    assert shortage.resource_classes == ('PGPU',)
-
-
-def test_capacity_is_of_first_alternative_that_fits(fleet: Fleet) -> None:
-    host = fleet.add_host([('PGPU', 1, False), ('VGPU', 3, False)])
-    large, small = build_groups([('PGPU', 1, False), ('VGPU', 1, False)])
-    uuid = create_profile(fleet.database, (large, small)).uuid
-    explaining = ExplanationService(fleet.database, fleet.placement)
-    for choice, servers, group in [((0,), 1, large), ((1,), 3, small)]:
-        capacity = explaining.count_capacity(None, uuid, None)
-        assert (capacity.choice, capacity.servers) == (choice, servers)
-        fleet.claim(fleet.list_choices(host, [group])[0])
-    assert explaining.count_capacity(None, uuid, None).servers == 2
-
-
-def test_capacity_respects_reservation_in_placement(fleet: Fleet) -> None:
-    host = fleet.add_host([('PGPU', 4, False)])
-    groups = build_groups([('PGPU', 1, False)])
-    (provider,) = fleet.list_choices(host, groups)[0]
-    inventories = fleet.placement.get_inventories(provider)
-    full = inventories.inventories['PGPU']
-    fleet.placement.set_inventories(
-        provider, inventories.generation, {'PGPU': full.fully_reserved}
-    )
-    assert fleet.count(groups).servers == 0
-
-
-def test_capacity_sends_one_request_per_distinct_group(fleet: Fleet) -> None:
-    for _host in range(3):
-        fleet.add_host([('PGPU', 2, True), ('VGPU', 2, False)])
-    groups = build_groups(
-        [('PGPU', 1, False), ('PGPU', 1, False), ('PGPU', 1, True), ('VGPU', 2, False)]
-    )
-    fleet.remote.calls.clear()
-    capacity = fleet.count(groups)
-    assert [item.servers for item in capacity.hosts] == [0, 0, 0]
-    assert len(fleet.remote.calls) == 3

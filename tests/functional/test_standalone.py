@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single process with all services, a real Placement, and the life cycle of ARQs."""
 
-import json
 import sqlite3
 import subprocess
 import sys
@@ -13,12 +12,9 @@ import pytest
 
 from tests.hosts import sysfs_tree
 from tests.servers.stack import (
-    ADMIN,
     NOVA,
     ROOT,
-    USER,
     Cloud,
-    Instance,
     expect,
     lines_of,
 )
@@ -45,26 +41,6 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
         created.provider_of('PGPU')
         created.provider_of('FPGA')
         yield created
-
-
-def test_placement_has_schedulable_devices(cloud: Cloud) -> None:
-    providers = cloud.providers()
-    assert set(providers) == {f'{cloud.host}_0000:3b:00.0', f'{cloud.host}_FakeDevice'}
-    card = providers[f'{cloud.host}_0000:3b:00.0']['uuid']
-    fake = providers[f'{cloud.host}_FakeDevice']['uuid']
-    assert cloud.inventory(card)['PGPU']['total'] == 1
-    assert cloud.inventory(fake)['FPGA']['total'] == 16
-    path = f'/resource_providers/{card}/traits'
-    traits = expect(cloud.placement.ask('GET', path), 200)['traits']
-    assert set(traits) == {'OWNER_CYBORG', 'CUSTOM_NVIDIA_1EB8'}
-
-
-def test_devices_are_shown(cloud: Cloud) -> None:
-    devices = expect(cloud.api().ask('GET', '/v2/devices'), 200)['devices']
-    assert {(entry['type'], entry['hostname']) for entry in devices} == {
-        ('GPU', cloud.host),
-        ('FPGA', cloud.host),
-    }
 
 
 @pytest.mark.parametrize(
@@ -101,51 +77,6 @@ def test_passthrough_handle_is_address_of_card(cloud: Cloud) -> None:
     }
     instance.delete()
     cloud.until(instance.are_arqs_deleted)
-
-
-def test_bind_seventeenth_handle_fails(cloud: Cloud) -> None:
-    full = cloud.boot('FPGA', 16)
-    cloud.until(full.is_resolved)
-    assert full.states() == {'Bound'}
-    late = _bound_without_allocation(cloud, 'FPGA')
-    assert late == {'BindFailed'}
-    full.delete()
-    cloud.until(full.are_arqs_deleted)
-
-
-def _bound_without_allocation(cloud: Cloud, resource_class: str) -> set[str]:
-    """Bind without an allocation, unlike Nova; return the final states."""
-    instance = Instance(cloud, cloud.provider_of(resource_class), {resource_class: 1})
-    instance.create_arqs(cloud.create_profile(resource_class))
-    expect(instance.bind(), 202)
-    cloud.until(instance.is_resolved)
-    assert [event['status'] for event in instance.events()] == ['failed']
-    states = instance.states()
-    expect(cloud.api(NOVA).ask('DELETE', instance.path), 204)
-    return states
-
-
-def test_bind_requires_service_token_and_list_does_not(
-    cloud: Cloud,
-) -> None:
-    path = '/v2/accelerator_requests'
-    expect(cloud.api(USER).ask('GET', path), 200)
-    answer = cloud.api(ADMIN).ask('DELETE', f'{path}?instance={ADMIN["X-User-Id"]}')
-    assert answer.status == 403
-    assert 'requires a service token' in json.dumps(answer.body)
-
-
-def test_request_id_is_logged_from_api_to_event(cloud: Cloud) -> None:
-    (child,) = cloud.children
-    instance = cloud.boot('FPGA')
-    cloud.until(instance.is_resolved)
-    instance.delete()
-    text = f'events to Nova for instance {instance.uuid}'
-    (line,) = cloud.until(lambda: lines_of(child, text), 'the event is logged')
-    request = next(word for word in line.split() if word.startswith('req-'))
-    (accepted,) = [line for line in lines_of(child, request) if 'PATCH' in line]
-    assert 'cyborg_lite.api' in accepted
-    assert 'cyborg_lite.conductor' in line
 
 
 def test_log_warns_about_missing_authentication(cloud: Cloud) -> None:

@@ -112,9 +112,7 @@ def test_privileged_process_killed_is_started_again(host: UnprivilegedHost) -> N
     assert host.list_vgpus() == before
 
 
-def test_vgpus_are_removed_after_agent_restart(
-    host: UnprivilegedHost,
-) -> None:
+def test_vgpus_are_removed_after_agent_restart(host: UnprivilegedHost) -> None:
     before = host.list_vgpus()
     host.start_agent()
     guest = boot(host)
@@ -124,9 +122,7 @@ def test_vgpus_are_removed_after_agent_restart(
     assert host.list_vgpus() == before
 
 
-def test_missing_privileges_fail_bind_with_reason(
-    host: UnprivilegedHost,
-) -> None:
+def test_missing_privileges_fail_bind_with_reason(host: UnprivilegedHost) -> None:
     before = host.list_vgpus()
     host.settings['privileged_command'] = '/nowhere/sudo -n privsep-helper'
     host.start_agent()

@@ -48,36 +48,3 @@ def test_bind_refused_by_kernel_leaves_nothing(host: VgpuHost) -> None:
     # The card is usable afterwards.
     host.end(guest)
     host.end(host.boot_bound(0))
-
-
-def test_bind_hanging_fails_and_is_undone_later(host: VgpuHost) -> None:
-    before, functions = host.list_vgpus(), host.functions()
-    host.start_agent(timeout=1)
-    hanging = host.kernel.hang(host.generation.creation_path)
-    guest = host.boot_on(0)
-    host.cloud.until(guest.is_resolved, 'Nova receives an event per ARQ')
-    assert guest.states() == {'BindFailed'}
-    assert host.list_vgpus() == before
-    hanging.set()
-    host.settle()
-    assert (host.list_vgpus(), host.functions(), host.list_allocated_arqs()) == (
-        before,
-        functions,
-        [],
-    )
-
-
-def test_bind_slow_succeeds(host: VgpuHost) -> None:
-    host.start_agent()
-    slow = host.kernel.hang(host.generation.creation_path)
-    guest = host.boot_on(0)
-    creates_vgpu = host.generation.creates_vgpu
-    host.cloud.until(
-        lambda: any(creates_vgpu(path) for path, _ in host.kernel.written),
-        'the request arrives',
-    )
-    assert guest.states() == {'BindStarted'}
-    slow.set()
-    host.cloud.until(guest.is_resolved, 'Nova receives an event per ARQ')
-    assert guest.states() == {'Bound'}
-    assert read_vgpus(guest) <= host.list_vgpus()

@@ -15,7 +15,7 @@ from cyborg_lite.model.providers.providers import (
     ProviderInventory,
     TreeNode,
 )
-from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG, OWNER_NOVA
+from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG
 from tests.builders.provider_rows import add_device, change_device
 from tests.servers.placement import CountedRemote
 
@@ -150,21 +150,6 @@ def misplace(host: Host) -> None:
     other_root = host.placement.create_provider(str(uuid4()), f'{uuid4()}', None)
     node = host.read(host.gpu).node
     host.placement.move_provider(node, node.name, other_root.uuid)
-
-
-def make_elsewhere(host: Host) -> None:
-    """Create the provider below another compute node, without the owner trait."""
-    delete(host)
-    other_root = host.placement.create_provider(str(uuid4()), f'{uuid4()}', None)
-    name = f'{host.name}_0000:3b:00.0'
-    host.placement.create_provider(host.gpu, name, other_root.uuid)
-
-
-def take_name(host: Host) -> None:
-    delete(host)
-    name = f'{host.name}_0000:3b:00.0'
-    foreign = host.placement.create_provider(str(uuid4()), name, host.root.uuid)
-    host.placement.set_traits(foreign.uuid, foreign.generation, {OWNER_NOVA})
 
 
 # --- foreign providers ---

@@ -164,9 +164,7 @@ def test_time_is_read_in_utc_with_microseconds(database: Database) -> None:
     assert row.created_at.utcoffset() == timedelta(0)
 
 
-def test_write_invalid_text_raises_invalid_input(
-    database: Database,
-) -> None:
+def test_write_invalid_text_raises_invalid_input(database: Database) -> None:
     with pytest.raises(InvalidInput) as caught:
         database.write(_add, 'a\ud800b')
     assert 'INSERT' not in str(caught.value)

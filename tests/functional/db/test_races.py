@@ -93,9 +93,7 @@ def sort_as_text(results: Sequence[object]) -> list[str]:
     return sorted(map(str, results))
 
 
-def test_bind_concurrent_each_handle_is_claimed_once(
-    database: Database,
-) -> None:
+def test_bind_concurrent_each_handle_is_claimed_once(database: Database) -> None:
     card = add_card(database, 16)
     binder = Binder(database, card)
     for _ in range(ROUNDS):
@@ -140,9 +138,7 @@ def test_accept_bind_concurrent_one_instance_per_arq(database: Database) -> None
         assert sort_as_text(results) == sort_as_text([JobType.BIND, ArqStateConflict])
 
 
-def test_delete_during_claim_leaves_no_handle(
-    database: Database,
-) -> None:
+def test_delete_during_claim_leaves_no_handle(database: Database) -> None:
     card = add_card(database, 2)
     for _ in range(10):
         uuids = add_arqs(database, 2)

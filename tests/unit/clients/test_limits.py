@@ -71,9 +71,7 @@ def test_read_limits_failure_is_unavailable(
     assert library.connections == 2
 
 
-def test_read_limits_waiting_reads_fail_with_the_first(
-    library: Library,
-) -> None:
+def test_read_limits_waiting_reads_fail_with_the_first(library: Library) -> None:
     """Otherwise each of them waits for the timeout of Keystone."""
     entered, over = threading.Event(), threading.Event()
 

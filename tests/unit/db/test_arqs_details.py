@@ -33,9 +33,7 @@ def list_arqs(database: Database, **query: object) -> tuple[Arq, ...]:
     return database.read(arqs.list_arqs, list_query, ANY_PROJECT)
 
 
-def test_list_arqs_detailed_has_device_and_state_times(
-    database: Database,
-) -> None:
+def test_list_arqs_detailed_has_device_and_state_times(database: Database) -> None:
     uuids = create_bound_arqs(database, 2)
     for arq in list_arqs(database):
         assert arq.uuid in uuids
@@ -60,9 +58,7 @@ def test_list_arqs_detailed_state_time_is_latest(database: Database) -> None:
     assert after.state_times[State.BOUND] == before.state_times[State.BOUND]
 
 
-def test_list_arqs_detailed_pages_cost_one_statement_each(
-    database: Database,
-) -> None:
+def test_list_arqs_detailed_pages_cost_one_statement_each(database: Database) -> None:
     uuids = create_bound_arqs(database, 5)
     with statements(database) as sql:
         first = list_arqs(database, limit=3)

@@ -273,9 +273,7 @@ def _set_bind_started(session: Session, uuids: list[str]) -> None:
 # --- releases ---
 
 
-def _release_and_claim_again(
-    rebound: Rebound,
-) -> tuple[AllocatedHandle, Job, Job]:
+def _release_and_claim_again(rebound: Rebound) -> tuple[AllocatedHandle, Job, Job]:
     """Have both binds claim the same handle, which is released between them.
 
     :returns: the handle of the first bind, its release job, and the second bind

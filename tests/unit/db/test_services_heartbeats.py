@@ -67,9 +67,7 @@ def test_heartbeat_telemetry_keeps_updated_at(database: Database) -> None:
     assert record.updated_at is None
 
 
-def test_heartbeat_telemetry_of_unknown_device_needs_report(
-    database: Database,
-) -> None:
+def test_heartbeat_telemetry_of_unknown_device_needs_report(database: Database) -> None:
     database.write(reports.store_report, host(1, 1))
     assert record_heartbeat(database, {'0000:99:00.0': TELEMETRY})
     assert [record.usage for record in list_devices(database).values()] == [None]

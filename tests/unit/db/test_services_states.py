@@ -52,9 +52,7 @@ def test_list_stale_services_recent_heartbeat_is_omitted(database: Database) -> 
     assert list_stale_services(database) == {}
 
 
-def test_switch_state_old_heartbeat_marks_down(
-    database: Database,
-) -> None:
+def test_switch_state_old_heartbeat_marks_down(database: Database) -> None:
     record_heartbeat(database, 'compute-1')
     expire_heartbeat(database, 'compute-2')
     stale = list_stale_services(database)
@@ -177,9 +175,7 @@ def test_release_handle_host_down_is_reserved(database: Database, down: bool) ->
     assert finish_sync_jobs(database) == int(down)
 
 
-def test_fail_bind_host_down_reserves_handle(
-    database: Database,
-) -> None:
+def test_fail_bind_host_down_reserves_handle(database: Database) -> None:
     job, uuids = accept_bind(database, needs_host=True)
     event_job = NewJob(JobType.NOVA_EVENT)
     job = database.write(binding.claim_for_bind, job, uuids, None, event_job).job

@@ -107,9 +107,7 @@ def test_expect_other_status_shows_body() -> None:
         demo._expect(Answer(404, {'message': 'no such flavor'}), 200)
 
 
-def test_delete_waits_until_arq_is_deleted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_delete_waits_until_arq_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The ARQ has left its instance, but the host has not released the device."""
     monkeypatch.setattr(demo, '_TIMEOUT', 0.0)
     with HttpService() as service:

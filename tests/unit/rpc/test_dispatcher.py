@@ -123,9 +123,7 @@ def test_unexpected_error_is_logged_and_hidden(
     assert 'ZeroDivisionError' in caplog.text
 
 
-def test_dispatcher_implements_methods_of_services_only(
-    dispatcher: Dispatcher,
-) -> None:
+def test_dispatcher_implements_methods_of_services_only(dispatcher: Dispatcher) -> None:
     assert dispatcher.implements('unbind_arqs')
     assert not dispatcher.implements('bind_arqs')
     assert not dispatcher.implements('call')

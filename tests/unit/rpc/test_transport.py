@@ -454,9 +454,7 @@ def test_heartbeat_message_is_below_500_bytes() -> None:
         },
     ],
 )
-def test_to_wire_omits_only_default_values(
-    fields: dict[str, Any],
-) -> None:
+def test_to_wire_omits_only_default_values(fields: dict[str, Any]) -> None:
     context = RequestContext(request_id='req-1', **fields)
     restored = RequestContext.from_dict(context.to_wire())
     for name in (

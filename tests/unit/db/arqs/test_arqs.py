@@ -64,9 +64,7 @@ def _select_states(session: Session) -> list[str]:
     return list(session.scalars(select(Row.state)))
 
 
-def test_list_arqs_host_down_shows_unknown_until_up(
-    database: Database,
-) -> None:
+def test_list_arqs_host_down_shows_unknown_until_up(database: Database) -> None:
     create_bound_arq(database, needs_host=True)
     reported_states = []
     for change in (mark_up, mark_down, mark_up):

@@ -100,9 +100,7 @@ def test_accept_bind_without_free_worker_adds_waiting_job(database: Database) ->
     claim_handles(database, leased, uuids)
 
 
-def test_accept_bind_arqs_keep_their_providers(
-    database: Database,
-) -> None:
+def test_accept_bind_arqs_keep_their_providers(database: Database) -> None:
     uuids = add_arqs(database, 2)
     cards = [add_card(database, 1), add_card(database, 1)]
     instance = str(uuid4())
@@ -248,9 +246,7 @@ def test_claim_passthrough_is_bound_at_once(database: Database) -> None:
     assert len({arq['attach_handle_uuid'] for arq in arqs_shown}) == 3
 
 
-def test_bind_eight_arqs_costs_ten_statements(
-    database: Database,
-) -> None:
+def test_bind_eight_arqs_costs_ten_statements(database: Database) -> None:
     uuids, card = add_arqs(database, 8), add_card(database, 16)
     with statements(database) as sql, transactions(database) as transaction_ends:
         claim_handles(database, accept_bind(database, bindings(uuids, card)), uuids)
@@ -259,9 +255,7 @@ def test_bind_eight_arqs_costs_ten_statements(
     assert states(database, uuids) == ['Bound'] * 8
 
 
-def test_bind_eight_devices_costs_ten_statements(
-    database: Database,
-) -> None:
+def test_bind_eight_devices_costs_ten_statements(database: Database) -> None:
     uuids, instance = add_arqs(database, 8), str(uuid4())
     binding_by_arq = {
         u: Binding('compute-1', add_card(database, 1), instance) for u in uuids
@@ -332,9 +326,7 @@ def test_claim_sets_project_of_instance(database: Database) -> None:
 # --- handles that their host prepares ------------------------------------------------
 
 
-def test_claim_host_handles_stay_bind_started(
-    database: Database,
-) -> None:
+def test_claim_host_handles_stay_bind_started(database: Database) -> None:
     uuids, card = add_arqs(database, 2), add_card(database, 4, needs_host=True)
     claimed = claim_handles(
         database, accept_bind(database, bindings(uuids, card)), uuids
@@ -414,9 +406,7 @@ def test_complete_bind_other_confirmed_handles_raises(
     assert states(database, uuids) == ['Bound'] * 2
 
 
-def test_complete_bind_needs_no_confirmation_without_host(
-    database: Database,
-) -> None:
+def test_complete_bind_needs_no_confirmation_without_host(database: Database) -> None:
     uuids, instance = add_arqs(database, 2), str(uuid4())
     cards = [add_card(database, 1, needs_host=flag) for flag in (True, False)]
     requested = bindings(uuids[:1], cards[0], instance)
@@ -428,9 +418,7 @@ def test_complete_bind_needs_no_confirmation_without_host(
     assert states(database, uuids) == ['Bound'] * 2
 
 
-def test_complete_bind_after_delete_is_cancelled(
-    database: Database,
-) -> None:
+def test_complete_bind_after_delete_is_cancelled(database: Database) -> None:
     uuids, card = add_arqs(database, 2), add_card(database, 2, needs_host=True)
     claimed = claim_handles(
         database, accept_bind(database, bindings(uuids, card)), uuids

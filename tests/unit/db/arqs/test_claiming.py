@@ -46,9 +46,7 @@ def create_bound_arqs_of(
     return instance, database.read(arqs.list_arqs, of_instance, ANY_PROJECT)
 
 
-def test_claim_companion_arqs_share_one_handle(
-    database: Database,
-) -> None:
+def test_claim_companion_arqs_share_one_handle(database: Database) -> None:
     card = add_card(database, 1)
     _, (first, second) = create_bound_arqs_of(database, card, XILINX)
     assert (first.state, second.state) == (State.BOUND, State.BOUND)

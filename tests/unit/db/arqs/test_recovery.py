@@ -165,9 +165,7 @@ def test_recovery_rebuilt_arqs_are_bound_and_nova_notified(
     assert steps[-3:] == ['Bound', 'Provisioning', 'Bound']
 
 
-def test_recovery_before_reboot_record_is_stored(
-    rebooted_once: Database,
-) -> None:
+def test_recovery_before_reboot_record_is_stored(rebooted_once: Database) -> None:
     uuids = create_bound_arqs(rebooted_once, 1)
     record_recovery(
         rebooted_once, [h.uuid for h in handles_by_arq(rebooted_once, uuids).values()]
@@ -186,9 +184,7 @@ def test_recovery_again_changes_nothing(rebooted_once: Database) -> None:
     assert list_nova_events(rebooted_once) == []
 
 
-def test_recovery_lost_arq_fails_and_is_released(
-    rebooted_once: Database,
-) -> None:
+def test_recovery_lost_arq_fails_and_is_released(rebooted_once: Database) -> None:
     """The failure of an ARQ does not affect the others."""
     rebuilt, failed = uuids = create_bound_arqs(rebooted_once, 2)
     handles = handles_by_arq(rebooted_once, uuids)
@@ -265,9 +261,7 @@ def test_recovery_deleted_arq_stays_deleting(rebooted_once: Database) -> None:
     assert list_nova_events(rebooted_once) == []
 
 
-def test_host_reboot_twice_keeps_provisioning(
-    rebooted_once: Database,
-) -> None:
+def test_host_reboot_twice_keeps_provisioning(rebooted_once: Database) -> None:
     uuids = create_bound_arqs(rebooted_once, 1)
     record_reboot(rebooted_once)
     record_reboot(rebooted_once, 'boot-3')

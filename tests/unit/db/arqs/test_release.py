@@ -47,9 +47,7 @@ def _count(session: Session) -> int:
 # --- unbind ---------------------------------------------------------------------------
 
 
-def test_unbind_passthrough_frees_handle_and_allows_bind(
-    database: Database,
-) -> None:
+def test_unbind_passthrough_frees_handle_and_allows_bind(database: Database) -> None:
     uuids, instance = create_bound_instance(database, 2)
     database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
     assert states(database, uuids) == ['Unbound'] * 2
@@ -74,18 +72,14 @@ def test_unbind_unknown_arq_changes_nothing(database: Database) -> None:
     assert owners(database) == uuids
 
 
-def test_unbind_deleting_arq_raises(
-    database: Database,
-) -> None:
+def test_unbind_deleting_arq_raises(database: Database) -> None:
     uuids, _ = create_bound_instance(database, 1, needs_host=True)
     database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
     with pytest.raises(ArqStateConflict):
         database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
 
 
-def test_unbind_host_handle_is_owned_until_clean(
-    database: Database,
-) -> None:
+def test_unbind_host_handle_is_owned_until_clean(database: Database) -> None:
     uuids, _ = create_bound_instance(database, 1, needs_host=True)
     database.write(release.unbind_arqs, uuids, ANY_PROJECT, 'req-7')
     assert states(database, uuids) == ['Unbound']
@@ -163,9 +157,7 @@ def test_delete_arq_of_other_project_is_missing(database: Database) -> None:
     assert states(database, uuids) == ['Initial']
 
 
-def test_delete_by_instance_nova_ignores_project(
-    database: Database,
-) -> None:
+def test_delete_by_instance_nova_ignores_project(database: Database) -> None:
     uuids, instance = create_bound_instance(database, 2)
     scope = NOVA_WITH_OTHER_PROJECT
     database.write(release.delete_arqs_of_instance, instance, scope, None)
@@ -179,9 +171,7 @@ def test_delete_by_instance_twice_succeeds(database: Database) -> None:
     assert count_arqs(database) == 0
 
 
-def test_delete_concurrent_second_gets_404(
-    database: Database,
-) -> None:
+def test_delete_concurrent_second_gets_404(database: Database) -> None:
     uuids, _ = create_bound_instance(database, 2, needs_host=True)
     calls = [
         database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
@@ -191,9 +181,7 @@ def test_delete_concurrent_second_gets_404(
     assert len(lease_release_jobs(database)) == 2
 
 
-def test_delete_host_handle_keeps_deleting_arq_until_clean(
-    database: Database,
-) -> None:
+def test_delete_host_handle_keeps_deleting_arq_until_clean(database: Database) -> None:
     uuids, instance = create_bound_instance(database, 1, needs_host=True)
     database.write(release.delete_arqs_of_instance, instance, ANY_PROJECT, None)
     assert states(database, uuids) == ['Deleting']
@@ -210,9 +198,7 @@ def test_delete_host_handle_keeps_deleting_arq_until_clean(
     assert owners(database) == []
 
 
-def test_accept_bind_instance_with_deleting_arqs_succeeds(
-    database: Database,
-) -> None:
+def test_accept_bind_instance_with_deleting_arqs_succeeds(database: Database) -> None:
     """An evacuation leaves ARQs behind on an old host that stays unreachable."""
     _, instance = create_bound_instance(database, 1, needs_host=True)
     database.write(release.delete_arqs_of_instance, instance, ANY_PROJECT, None)
@@ -224,9 +210,7 @@ def test_accept_bind_instance_with_deleting_arqs_succeeds(
     assert states(database, uuids) == ['BindStarted']
 
 
-def test_delete_twice_adds_one_release_job(
-    database: Database,
-) -> None:
+def test_delete_twice_adds_one_release_job(database: Database) -> None:
     uuids, _ = create_bound_instance(database, 1, needs_host=True)
     for _ in range(2):
         database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
@@ -260,9 +244,7 @@ def test_delete_cost_does_not_depend_on_number(database: Database) -> None:
     assert counts[0] == counts[1] <= 6
 
 
-def test_release_job_rerun_uses_current_owner(
-    database: Database,
-) -> None:
+def test_release_job_rerun_uses_current_owner(database: Database) -> None:
     """The second call runs the job again; another ARQ may own the handle by then."""
     uuids, _ = create_bound_instance(database, 1, needs_host=True)
     database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)

@@ -79,9 +79,7 @@ def test_loaded_region_device_removed_is_deleted(
     assert database.read(_count_rows) == 0
 
 
-def test_handle_after_bind_has_load_for_reboot(
-    database: Database,
-) -> None:
+def test_handle_after_bind_has_load_for_reboot(database: Database) -> None:
     cloud = Cloud(database)
     cloud.plug(fpga_card(regions=2))
     name = f'{HOST}_0000:5e:00.0_region1'

@@ -62,9 +62,7 @@ def test_store_telemetry_of_hosts_in_few_statements(
     }
 
 
-def test_store_telemetry_of_unknown_devices_changes_nothing(
-    database: Database,
-) -> None:
+def test_store_telemetry_of_unknown_devices_changes_nothing(database: Database) -> None:
     database.write(reports.store_report, report_of(HOST, 2))
     unknown = {HOST: {'ffff:00:00.0': Usage()}, 'other': {'0000:00:00.0': Usage()}}
     with statements(database) as sql:

@@ -59,9 +59,7 @@ def test_record_heartbeat_keeps_state_down(database: Database) -> None:
     assert read_only_service(database).state is ServiceState.DOWN
 
 
-def test_record_agent_digest_unchanged_costs_one_statement(
-    database: Database,
-) -> None:
+def test_record_agent_digest_unchanged_costs_one_statement(database: Database) -> None:
     database.write(services.store_digest, 'compute-1', 'digest', 'boot')
     with statements(database) as sql:
         needs_report = database.write(

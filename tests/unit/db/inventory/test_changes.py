@@ -88,9 +88,7 @@ def test_release_of_missing_device_adds_placement_sync(database: Database) -> No
 # --- number of statements ---
 
 
-def test_report_first_of_large_host_costs_ten_statements(
-    database: Database,
-) -> None:
+def test_report_first_of_large_host_costs_ten_statements(database: Database) -> None:
     with statements(database) as sql:
         store(database, host(64, 16))
     assert len(sql) <= 10
@@ -127,9 +125,7 @@ def test_report_one_removed_handle_writes_four_rows(database: Database) -> None:
     assert len(before - uuids_of_all(database)) == 1
 
 
-def test_report_empty_host_costs_twelve_statements(
-    database: Database,
-) -> None:
+def test_report_empty_host_costs_twelve_statements(database: Database) -> None:
     store(database, host(64, 16))
     with statements(database) as sql:
         store(database, report())
@@ -140,9 +136,7 @@ def test_report_empty_host_costs_twelve_statements(
 # --- concurrent conductors ---
 
 
-def test_report_concurrent_conductors_store_one_inventory(
-    database: Database,
-) -> None:
+def test_report_concurrent_conductors_store_one_inventory(database: Database) -> None:
     barrier = threading.Barrier(4)
     failures: list[BaseException] = []
 

@@ -188,9 +188,7 @@ def test_report_handles_swap_keys_keep_rows(database: Database) -> None:
     ]
 
 
-def test_report_new_serial_number_changes_device_only(
-    database: Database,
-) -> None:
+def test_report_new_serial_number_changes_device_only(database: Database) -> None:
     store(database, report(card(1)))
     before = uuids_of_all(database)
     store(database, report(card(1, serial='s')))
@@ -198,9 +196,7 @@ def test_report_new_serial_number_changes_device_only(
     assert list(table_of(database, Device, 'hardware_id')) == ['s']
 
 
-def test_report_replaced_allocated_device_gets_new_provider(
-    database: Database,
-) -> None:
+def test_report_replaced_allocated_device_gets_new_provider(database: Database) -> None:
     store(database, report(card(1, serial='a')))
     claim_handles(database, attach_handle(1, 0).key)
     store(database, report(card(1, serial='b')))
@@ -229,9 +225,7 @@ def test_report_missing_allocated_handle_deleted_after_release(
     assert database.read(services.find_digest, HOST) is None
 
 
-def test_report_missing_device_deleted_after_last_release(
-    database: Database,
-) -> None:
+def test_report_missing_device_deleted_after_last_release(database: Database) -> None:
     store(database, report(card(1, handles=3, serial='s'), card(2, serial='t')))
     first, second = claim_handles(
         database, attach_handle(1, 0).key, attach_handle(1, 2).key

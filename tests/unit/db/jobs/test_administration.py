@@ -197,9 +197,7 @@ def test_retry_cancelled_job_is_refused(database: Database) -> None:
 # --- cancel ---------------------------------------------------------------------------
 
 
-def test_cancel_postponed_job_is_leased_as_expired(
-    database: Database,
-) -> None:
+def test_cancel_postponed_job_is_leased_as_expired(database: Database) -> None:
     database.write(queue.add_job, BIND)
     (job,) = lease_jobs(database)
     database.write(queue.postpone_job, job, 100_000, 'The host is unreachable.')

@@ -58,9 +58,7 @@ def test_lease_jobs_returns_at_most_limit(database: Database) -> None:
     assert len(database.write(queue.lease_jobs, SUCCESSOR, 3)) == 2
 
 
-def test_lease_jobs_expired_lease_keeps_step(
-    database: Database,
-) -> None:
+def test_lease_jobs_expired_lease_keeps_step(database: Database) -> None:
     first = _add_running_job(database)
     database.write(queue.record_job_step, first, 'claimed')
     database.write(_expire_leases)
@@ -83,9 +81,7 @@ def test_renew_leases_of_another_owner_is_ignored(database: Database) -> None:
     assert len(database.write(queue.lease_jobs, SUCCESSOR, 10)) == 1
 
 
-def test_renew_leases_overdue_job_is_not_renewed(
-    database: Database,
-) -> None:
+def test_renew_leases_overdue_job_is_not_renewed(database: Database) -> None:
     """A host that does not answer must not delay the failure event for Nova."""
     late = _add_running_job(database, limit_ms=60_000)
     database.write(_pass_deadlines)
@@ -275,9 +271,7 @@ def test_lease_jobs_unknown_type_is_not_leased(database: Database) -> None:
     )
 
 
-def test_lease_jobs_leases_given_types_only(
-    database: Database,
-) -> None:
+def test_lease_jobs_leases_given_types_only(database: Database) -> None:
     database.write(queue.add_job, NewJob(JobType.PROGRAM))
     database.write(queue.add_job, NewJob(JobType.RELEASE))
     assert database.write(queue.lease_jobs, OWNER, 10, []) == ()

@@ -31,9 +31,7 @@ def test_list_device_functions_includes_functions_of_handles(
     assert functions == {'0000:3b:00.0', '0000:3b:00.1'}
 
 
-def test_store_conflicts_changes_health_until_cleared(
-    database: Database,
-) -> None:
+def test_store_conflicts_changes_health_until_cleared(database: Database) -> None:
     rp_uuid = add_device(database, HOST, 'a')
     change_device(database, rp_uuid, health='degraded', health_reason='hot')
     uuid = _list_uuids_by_host(database)[HOST]

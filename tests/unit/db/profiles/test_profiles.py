@@ -89,9 +89,7 @@ def test_delete_profiles_accepts_names_and_uuids(database: Database) -> None:
     assert _list_names(database) == ['c']
 
 
-def test_delete_profiles_same_profile_twice_succeeds(
-    database: Database,
-) -> None:
+def test_delete_profiles_same_profile_twice_succeeds(database: Database) -> None:
     [profile] = _create(database, 'a')
     database.write(profiles.delete_profiles, ['a', profile.uuid, 'a'])
     assert _list_names(database) == []

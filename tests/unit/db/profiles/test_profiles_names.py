@@ -139,9 +139,7 @@ def test_update_profile_unknown_raises(database: Database) -> None:
         change(database, build_profile('a'), enabled=False)
 
 
-def test_create_arqs_disabled_profile_raises(
-    database: Database,
-) -> None:
+def test_create_arqs_disabled_profile_raises(database: Database) -> None:
     profile = create(database, 'a')
     before = database.write(arqs.create_arqs, 'a', None)
     change(database, profile, enabled=False)

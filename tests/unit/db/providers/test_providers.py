@@ -213,9 +213,7 @@ def test_provider_row_host_down_never_offers_more(database: Database) -> None:
     assert read_only_row(database).reserved == before
 
 
-def test_provider_row_conductor_down_reserves_nothing(
-    database: Database,
-) -> None:
+def test_provider_row_conductor_down_reserves_nothing(database: Database) -> None:
     add_card(database, 2)
     expire_heartbeat(database, HOST, 'cyborg-lite-conductor')
     mark_down(database, 'compute-2')
@@ -230,9 +228,7 @@ def test_list_providers_of_host_costs_one_statement(database: Database) -> None:
     assert len(sql) == 1
 
 
-def test_add_sync_job_twice_writes_one_job(
-    database: Database,
-) -> None:
+def test_add_sync_job_twice_writes_one_job(database: Database) -> None:
     for _ in range(2):
         database.write(queue.add_job, queue.placement_sync_job(HOST, f'req-{uuid4()}'))
     (count,) = database.read(queue.count_jobs)
