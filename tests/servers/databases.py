@@ -25,7 +25,19 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import pytest
-from sqlalchemy import URL, Engine, create_engine, event, make_url, text
+from sqlalchemy import (
+    URL,
+    CompoundSelect,
+    Engine,
+    create_engine,
+    event,
+    exists,
+    literal,
+    make_url,
+    select,
+    text,
+    union_all,
+)
 from sqlalchemy.exc import OperationalError
 
 from cyborg_lite.db.core import migration
@@ -50,23 +62,19 @@ def database_fixture(*kinds: str) -> Callable[..., Iterator[Database]]:
 
     @pytest.fixture(params=kinds)
     def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-        opened = _open(request, tmp_path)
-        try:
+        kind = request.param
+        if kind != 'sqlite':
+            opened = _process_database(kind, request.config)
+            _empty(opened)
             yield opened
+            return
+        file = ReusedEngines(create_sqlite_file(tmp_path / 'cyborg_lite.sqlite'))
+        try:
+            yield file
         finally:
-            opened.close()
+            file.close()
 
     return database
-
-
-def _open(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
-    """Return a database with the schema and no rows."""
-    kind = request.param
-    if kind == 'sqlite':
-        return ReusedEngines(create_sqlite_file(tmp_path / 'cyborg_lite.sqlite'))
-    url = _process_database(kind, request.config)
-    _empty(url)
-    return Database(url)
 
 
 def find_url(database: Database) -> str:
@@ -141,17 +149,19 @@ def _sqlite_schema() -> bytes:
 
 
 @functools.cache
-def _process_database(kind: str, config: pytest.Config) -> str:
-    """Return the database of this process on a server; the first call creates it."""
+def _process_database(kind: str, config: pytest.Config) -> Database:
+    """Return the database of this process on a server; the first call creates it.
+
+    Its connections stay open between tests, because a server needs longer to open one
+    than to execute the statements of most tests.
+    """
     databases = fresh_database(kind)
     url = next(databases)
-    config.add_cleanup(functools.partial(_exhaust, databases))
-    _make_schema(url)
-    return url
-
-
-def _exhaust(databases: Iterator[str]) -> None:
-    next(databases, None)
+    config.add_cleanup(functools.partial(next, databases, None))
+    database = Database(url)
+    config.add_cleanup(database.close)
+    Base.metadata.create_all(database.engines[0])
+    return database
 
 
 def fresh_database(kind: str) -> Iterator[str]:
@@ -190,19 +200,26 @@ def _lobby(kind: str) -> Engine:
     return engine
 
 
-def _make_schema(url: str) -> None:
-    engine = create_engine(url)
-    Base.metadata.create_all(engine)
-    engine.dispose()
-
-
-def _empty(url: str) -> None:
-    engine = create_engine(url)
-    with engine.begin() as connection:
+def _empty(database: Database) -> None:
+    """Delete all rows; most tables have none."""
+    with database.engines[0].begin() as connection:
+        used = set(connection.scalars(_used_tables()))
         for table in reversed(Base.metadata.sorted_tables):
+            if table.name not in used:
+                continue
             # Rows that refer to rows of their own table cannot be deleted at once.
             for column in table.columns:
                 if any(key.column.table is table for key in column.foreign_keys):
                     connection.execute(table.update().values({column: None}))
             connection.execute(table.delete())
-    engine.dispose()
+
+
+@functools.cache
+def _used_tables() -> CompoundSelect[tuple[str]]:
+    """Return the query of the names of the tables that have rows."""
+    return union_all(
+        *(
+            select(literal(table.name)).where(exists().select_from(table))
+            for table in Base.metadata.sorted_tables
+        )
+    )

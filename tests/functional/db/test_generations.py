@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The unit tests of the same name, and concurrent changes, on each real database."""
+"""Concurrent changes with an expected generation, on each real database."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +16,6 @@ from tests.builders.generation_changes import (
     create_profile,
 )
 from tests.functional.db.concurrent_calls import run_at_once
-from tests.unit.db.core.test_generations import *  # noqa: F403  # the tests themselves
 
 _WRITERS = 4
 _ROUNDS = 10

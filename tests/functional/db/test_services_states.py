@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The unit tests of the same name, on each real database."""
+"""Statements that a server receives when daemons change their state."""
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session
@@ -9,7 +9,6 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from tests.builders.service_rows import expire_heartbeat
 from tests.servers.databases import database_fixture
-from tests.unit.db.test_services_states import *  # noqa: F403  # the tests themselves
 
 mariadb = database_fixture('mariadb')
 

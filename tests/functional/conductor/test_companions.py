@@ -1,4 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The unit tests of the same name on MariaDB and PostgreSQL."""
-
-from tests.unit.conductor.test_companions import *  # noqa: F403  # runs the tests again

@@ -1,4 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The unit tests of the same name, on each real database."""
-
-from tests.unit.db.test_deployables_attributes import *  # noqa: F403  # the tests themselves
