@@ -211,20 +211,6 @@ def test_nothing_imports_test_modules() -> None:
     )
 
 
-def test_star_imports_repeat_unit_tests_only() -> None:
-    offenders = [
-        f'{source.name}: {name}'
-        for source in read_all_sources()
-        for name in list_imports(source.tree)
-        if name.endswith(f'.{_STAR}')
-        and not (
-            source.name.startswith('tests/functional/')
-            and name.startswith('tests.unit.')
-        )
-    ]
-    assert not offenders, 'import names:' + join_lines(offenders)
-
-
 def test_modules_do_not_import_in_cycles() -> None:
     sources = {source.module: source for source in package_sources()}
     modules = set(sources)
