@@ -95,9 +95,6 @@ LIBRARY_USERS: Final[dict[str, set[str]]] = {
 # of vendors and kinds of devices.
 SHARED_ROOMS: Final = frozenset({'host', 'pci'})
 
-# A database test runs again on MariaDB and PostgreSQL by importing it whole.
-_STAR: Final = '*'
-
 
 def package_of(source: Source) -> str:
     """Return the part after ``cyborg_lite``: ``db`` for a module of ``db``."""
@@ -204,7 +201,7 @@ def test_nothing_imports_test_modules() -> None:
         f'{source.name}: {name}'
         for source in read_all_sources()
         for name in list_imports(source.tree)
-        if is_test_module(name) and not name.endswith(f'.{_STAR}')
+        if is_test_module(name)
     ]
     assert not offenders, 'move it to tests/support or builders:' + join_lines(
         offenders
