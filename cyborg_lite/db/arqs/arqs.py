@@ -20,6 +20,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    false,
     func,
     insert,
     or_,
@@ -30,15 +31,16 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_utc
-from cyborg_lite.db.core.plain_rows import PlainRow
 from cyborg_lite.db.core.query import (
     Collection,
     Rows,
     as_strings,
     convert_rows,
     fill_page,
+    name_columns,
     select_page,
 )
+from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import Arq as Row
 from cyborg_lite.db.core.tables import (
     ArqEvent,
@@ -60,7 +62,6 @@ from cyborg_lite.errors.profiles import (
     EmptyDeviceProfile,
 )
 from cyborg_lite.model.arqs.arqs import (
-    HANDLE_SHOWN_STATES,
     STORED_STATES,
     Actor,
     Arq,
@@ -68,7 +69,6 @@ from cyborg_lite.model.arqs.arqs import (
     State,
     Step,
 )
-from cyborg_lite.model.construction import find_constructor
 from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.inventory.host_report import HandleType
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
@@ -87,12 +87,9 @@ _STATE: Final[ColumnElement[str]] = case(
     else_=Row.state,
 )
 
-_build_arq: Final = find_constructor(Arq)
-
 # States whose times are events. The time of Initial is that of the creation.
 _INITIAL: Final = State.INITIAL.value
 _STATES_WITH_EVENT: Final = tuple(sorted(STORED_STATES - {State.INITIAL}))
-_STATE_NAMES: Final = tuple(state.value for state in _STATES_WITH_EVENT)
 # Subqueries that use an index, for each row of the page. A join would multiply the rows
 # and break the limit of the page.
 _STATE_TIMES: Final = tuple(
@@ -100,49 +97,66 @@ _STATE_TIMES: Final = tuple(
     .where(ArqEvent.arq_uuid == Row.uuid, ArqEvent.step == state)
     .correlate(Row)
     .scalar_subquery()
-    .label(f'{state.lower()}_at')
     for state in _STATES_WITH_EVENT
 )
 
-_COLUMNS: Final = (
-    Row.id,
-    Row.uuid,
-    Row.device_profile_name,
-    Row.device_profile_group_id,
-    Row.device_profile_group,
-    Row.created_at,
-    Row.updated_at,
-    Row.project_id,
-    Row.hostname,
-    Row.device_rp_uuid,
-    Row.instance_uuid,
-    Row.status_reason,
-    Row.alternative,
-    Row.state,  # a sort key
-    _STATE.label('shown_state'),
-    AttachHandle.uuid.label('handle_uuid'),
-    AttachHandle.type.label('handle_type'),
-    AttachHandle.info.label('handle_info'),
-    AttachHandle.managed,
-    AttachHandle.missing,
-    AttachHandle.needs_host,
-    Device.health,
-    Device.health_reason,
-)
-_DETAILS: Final = (
-    Deployable.uuid.label('deployable_uuid'),
-    Device.uuid.label('device_uuid'),
+
+# Clients see a handle only while it can be used: neither while it is prepared, nor
+# while it is cleaned after a release.
+_IS_SHOWN: Final = Row.state.in_([State.BOUND])
+
+
+# Any: JSON.
+def _read_info(info: Any, managed: bool | None) -> dict[str, str]:
+    """Return the information that Nova reads; all values are strings."""
+    texts = as_strings(info or {})
+    return texts if managed is None else texts | {'managed': str(managed).lower()}
+
+
+def _read_times(created_at: datetime, *times: datetime | None) -> dict[str, datetime]:
+    """Return the time of the last change to each state."""
+    entered = zip(_STATES_WITH_EVENT, times, strict=True)
+    return {_INITIAL: created_at} | {
+        state.value: at for state, at in entered if at is not None
+    }
+
+
+_LOSS: Final = case((_STATE == State.UNKNOWN, describe_loss()), else_='')
+_COMPUTED: Final = {
+    'state': _STATE,
+    'device_profile_group': From(as_strings, Row.device_profile_group),
+    'attach_handle_uuid': case((_IS_SHOWN, AttachHandle.uuid)),
+    'attach_handle_type': case((_IS_SHOWN, AttachHandle.type)),
+    'attach_handle_info': From(
+        _read_info,
+        case((_IS_SHOWN, AttachHandle.info)),
+        case(
+            (and_(_IS_SHOWN, AttachHandle.type == HandleType.PCI), AttachHandle.managed)
+        ),
+    ),
+    'needs_host': func.coalesce(AttachHandle.needs_host, false()),
+    'device_loss': _LOSS,
+}
+_ARQ: Final = Record(Arq, Row, **_COMPUTED)
+_DETAILED_ARQ: Final = Record(
+    Arq,
+    Row,
+    **_COMPUTED,
+    status_reason=func.coalesce(Row.status_reason, func.nullif(_LOSS, '')),
+    deployable_uuid=Deployable.uuid,
+    device_uuid=Device.uuid,
+    state_times=From(_read_times, Row.created_at, *_STATE_TIMES),
 )
 
 
-def _select_arqs(row: PlainRow) -> Select[*tuple[Any, ...]]:
+def _select_arqs(record: Record[Arq]) -> Select[*tuple[Any, ...]]:
     """Return a SELECT of ARQs with their handles.
 
     The host of an ARQ is the host of its device, because Nova sends the host whose
     provider it has chosen.
     """
     return (
-        select(row)
+        record.select()
         .outerjoin(AttachHandle, AttachHandle.arq_uuid == Row.uuid)
         .outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
         .outerjoin(Device, Device.id == Deployable.device_id)
@@ -150,9 +164,8 @@ def _select_arqs(row: PlainRow) -> Select[*tuple[Any, ...]]:
     )
 
 
-_ARQ: Final = PlainRow(Row, *_COLUMNS)
 _WITH_HANDLES: Final = _select_arqs(_ARQ)
-_WITH_DETAILS: Final = _select_arqs(PlainRow(Row, *_COLUMNS, *_DETAILS, *_STATE_TIMES))
+_WITH_DETAILS: Final = _select_arqs(_DETAILED_ARQ)
 _OF_INSTANCE: Final = _WITH_HANDLES.where(
     Row.instance_uuid == bindparam('instance')
 ).order_by(Row.id)
@@ -179,24 +192,26 @@ _CREATE: Final = insert(Row)
 
 _ARQS: Final = Collection(
     Row,
-    filters={
-        'uuid': Row.uuid,
-        'instance_uuid': Row.instance_uuid,
-        'state': _STATE,
-        'hostname': Row.hostname,
-        'device_rp_uuid': Row.device_rp_uuid,
-        'device_profile_name': Row.device_profile_name,
-        'project_id': Row.project_id,
-    },
-    sorts={
-        'uuid': Row.uuid,
-        'state': Row.state,
-        'created_at': Row.created_at,
-        'updated_at': Row.updated_at,
-        'hostname': Row.hostname,
-        'instance_uuid': Row.instance_uuid,
-        'device_profile_name': Row.device_profile_name,
-    },
+    filters=name_columns(
+        Row,
+        'uuid',
+        'instance_uuid',
+        'hostname',
+        'device_rp_uuid',
+        'device_profile_name',
+        'project_id',
+        state=_STATE,
+    ),
+    sorts=name_columns(
+        Row,
+        'uuid',
+        'state',
+        'created_at',
+        'updated_at',
+        'hostname',
+        'instance_uuid',
+        'device_profile_name',
+    ),
 )
 
 
@@ -352,13 +367,13 @@ def list_arqs(session: Session, query: Query, scope: Scope) -> tuple[Arq, ...]:
         # A row that cannot be read is skipped below.
         with suppress(ValueError, TypeError):
             return _list_arqs_of_instance(session, instance)
-    chosen, convert = (
-        (_WITH_DETAILS, _detailed_arq) if query.detailed else (_WITH_HANDLES, _arq)
+    chosen, record = (
+        (_WITH_DETAILS, _DETAILED_ARQ) if query.detailed else (_WITH_HANDLES, _ARQ)
     )
 
     def read(page: Query) -> tuple[Rows, Iterable[Arq]]:
         rows = select_page(session, chosen, page, _ARQS, scope_filter(scope))
-        return rows, convert_rows(rows, convert)
+        return rows, convert_rows(rows, Row, record.read)
 
     return fill_page(query, _ARQS, read)
 
@@ -377,9 +392,9 @@ def _list_arqs_of_instance(session: Session, instance: str) -> tuple[Arq, ...]:
     :raises ValueError: a row has an invalid value
     :raises TypeError: a row has a value of another type
     """
-    records = _ARQ.fetch(session, _OF_INSTANCE, {'instance': instance})
-    rows: Any = [(record,) for record in records]  # as of a SELECT of one column
-    return tuple(convert_rows(rows, _arq))
+    parameters = {'instance': instance}
+    rows = session.connection().execute(_OF_INSTANCE, parameters).all()
+    return tuple(convert_rows(rows, Row, _ARQ.read))
 
 
 def scope_filter(scope: Scope) -> ColumnElement[bool]:
@@ -392,64 +407,10 @@ def scope_filter(scope: Scope) -> ColumnElement[bool]:
     return of_project
 
 
-# Any, here and below: a named tuple of columns.
-def _detailed_arq(row: Any) -> Arq:
-    fields = _arq_fields(row)
-    fields['status_reason'] = row.status_reason or fields['device_loss'] or None
-    times = zip(_STATE_NAMES, row[-len(_STATE_NAMES) :], strict=True)
-    entered = {state: at for state, at in times if at is not None}
-    fields['state_times'] = {_INITIAL: row.created_at, **entered}
-    return _build_arq(
-        **fields, deployable_uuid=row.deployable_uuid, device_uuid=row.device_uuid
-    )
-
-
-def _arq(row: Any) -> Arq:
-    return _build_arq(**_arq_fields(row))
-
-
-def _arq_fields(row: Any) -> dict[str, Any]:
-    """Return the fields of an ARQ. A second object for each would double the cost."""
-    state = State(row.shown_state)
-    loss = ''
-    if row.handle_uuid is not None and state is State.UNKNOWN:
-        loss = describe_loss(row.missing, row.health, row.health_reason)
-    # Clients see a handle only while it can be used: neither while it is prepared, nor
-    # while it is cleaned after a release.
-    is_shown = row.handle_uuid is not None and state in HANDLE_SHOWN_STATES
-    return {
-        'uuid': row.uuid,
-        'state': state,
-        'device_profile_name': row.device_profile_name,
-        'device_profile_group_id': row.device_profile_group_id,
-        'device_profile_group': as_strings(row.device_profile_group),
-        'created_at': row.created_at,
-        'updated_at': row.updated_at,
-        'project_id': row.project_id,
-        'hostname': row.hostname,
-        'device_rp_uuid': row.device_rp_uuid,
-        'instance_uuid': row.instance_uuid,
-        'status_reason': row.status_reason,
-        'attach_handle_uuid': row.handle_uuid if is_shown else None,
-        'attach_handle_type': row.handle_type if is_shown else None,
-        'attach_handle_info': _handle_info(row) if is_shown else {},
-        'needs_host': bool(row.needs_host),
-        'device_loss': loss,
-        'alternative': row.alternative,
-    }
-
-
-def _handle_info(row: Any) -> dict[str, str]:
-    """Return the information that Nova reads; all values are strings."""
-    info = as_strings(row.handle_info)
-    if row.handle_type == HandleType.PCI:
-        info['managed'] = str(row.managed).lower()
-    return info
-
-
 # --- history ---
 
 _INSERT: Final = insert(ArqEvent).values(at=now_utc())
+_STEP: Final = Record(Step, ArqEvent)
 
 
 def record_step(
@@ -474,7 +435,7 @@ def list_steps(session: Session, uuid: str, scope: Scope) -> tuple[Step, ...]:
     :raises ArqNotFound: the ARQ does not exist or is out of scope
     """
     statement = (
-        select(ArqEvent, Row.created_at)
+        _STEP.select(Row.created_at)
         .select_from(Row)
         .outerjoin(ArqEvent, ArqEvent.arq_uuid == Row.uuid)
         .where(Row.uuid == uuid, scope_filter(scope))
@@ -485,9 +446,5 @@ def list_steps(session: Session, uuid: str, scope: Scope) -> tuple[Step, ...]:
         raise ArqNotFound(uuid=uuid)
     created = Step(step=State.INITIAL, actor=Actor.CLIENT, at=rows[0].created_at)
     # An ARQ without events has one row, whose event is NULL.
-    events = [row for row in rows if row[0] is not None]
-    return (created, *convert_rows(events, _step))
-
-
-def _step(row: ArqEvent, _created: datetime) -> Step:
-    return Step(step=row.step, actor=Actor(row.actor), at=row.at, reason=row.reason)
+    events = [row for row in rows if row.row_id is not None]
+    return (created, *convert_rows(events, ArqEvent, _STEP.read))

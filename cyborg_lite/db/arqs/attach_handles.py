@@ -5,14 +5,24 @@ Each accepted bind gives its ARQs a higher generation, which its jobs carry. A j
 earlier bind finds no ARQ of its generation, and changes nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Integer, and_, bindparam, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Select,
+    and_,
+    bindparam,
+    false,
+    func,
+    or_,
+    select,
+)
 from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.bitstreams import loaded_regions
-from cyborg_lite.db.core.plain_rows import PlainRow
+from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import (
     Arq,
     AttachHandle,
@@ -61,33 +71,50 @@ FREE: Final = and_(
 """SQL that is true for a handle that an ARQ can claim."""
 
 _ROOT: Final = aliased(Deployable)
-_HANDLE: Final = PlainRow(
+HANDLE_FIELDS: Final[dict[str, Any]] = {
+    'arq_uuid': func.coalesce(AttachHandle.arq_uuid, ''),
+    'deployable_name': Deployable.name,
+    'host_down': func.coalesce(Service.state == ServiceState.DOWN, false()),
+}
+"""Fields of an allocated handle that are no columns of the handle or its device."""
+
+
+# Any, here and below: JSON.
+def _read_load(
+    name: str, root_name: str | None, address: str, bitstream: Any
+) -> LoadOrder | None:
+    loaded = loaded_regions.parse_bitstream(bitstream)
+    suffix = name_suffix(name, root_name or name)
+    return None if loaded is None else LoadOrder(address, suffix, loaded)
+
+
+def _is_for_guest(group: Any) -> bool:
+    return Group.parse(group).attach_target is AttachTarget.VM
+
+
+def _choose_policy(policy: str, group: Any) -> CleaningPolicy:
+    return choose_policy(CleaningPolicy(policy), Group.parse(group))
+
+
+_HANDLE: Final = Record(
+    AllocatedHandle,
     AttachHandle,
-    AttachHandle.uuid,
-    AttachHandle.arq_uuid,
-    AttachHandle.key,
-    AttachHandle.type,
-    AttachHandle.info,
-    AttachHandle.needs_host,
-    AttachHandle.managed,
-    AttachHandle.preparing,
-    AttachHandle.missing,
-    AttachHandle.generation,
-    AttachHandle.bind_generation,
-    AttachHandle.cleaning,
-    Arq.device_profile_group,
-    Arq.instance_uuid,
-    Deployable.name,
-    Device.hostname,
-    Device.driver,
-    Device.control_address,
-    Service.state.label('agent'),
-    LoadedRegion.bitstream,
-    LoadedRegion.changed_by_bind,
-    _ROOT.name.label('root_name'),
+    Device,
+    **HANDLE_FIELDS,
+    load=From(
+        _read_load,
+        Deployable.name,
+        _ROOT.name,
+        Device.control_address,
+        LoadedRegion.bitstream,
+    ),
+    changed=func.coalesce(LoadedRegion.changed_by_bind, false()),
+    for_guest=From(_is_for_guest, Arq.device_profile_group),
+    instance_uuid=func.coalesce(Arq.instance_uuid, ''),
+    cleaning=From(_choose_policy, AttachHandle.cleaning, Arq.device_profile_group),
 )
 _HANDLES: Final = (
-    select(_HANDLE)
+    _HANDLE.select()
     .select_from(AttachHandle)
     .join(Arq, AttachHandle.arq_uuid == Arq.uuid)
     .join(Deployable, AttachHandle.deployable_id == Deployable.id)
@@ -117,16 +144,15 @@ def needs_cleaning() -> ColumnElement[bool]:
 def find_unclean_handle(session: Session, uuid: str) -> AllocatedHandle | None:
     """Return the handle if its host must clean it, else None."""
     statement = _HANDLES.where(AttachHandle.uuid == uuid, needs_cleaning())
-    rows = _HANDLE.fetch(session, statement, {})
-    return _handle(rows[0]) if rows else None
+    handles = _fetch(session, statement)
+    return handles[0] if handles else None
 
 
 def list_handles_of_arqs(
     session: Session, uuids: Sequence[str]
 ) -> tuple[AllocatedHandle, ...]:
     """Return the handles that the ARQs own, with all data that their hosts need."""
-    rows = _HANDLE.fetch(session, _OF_ARQS, {'uuids': uuids})
-    return tuple(map(_handle, rows))
+    return _fetch(session, _OF_ARQS, {'uuids': uuids})
 
 
 def list_handles_of_bind(
@@ -137,7 +163,7 @@ def list_handles_of_bind(
     :param generation: of the bind; 0: of any
     """
     parameters = {'uuids': uuids, GENERATION_PARAMETER: generation}
-    return tuple(map(_handle, _HANDLE.fetch(session, _OF_BIND, parameters)))
+    return _fetch(session, _OF_BIND, parameters)
 
 
 def list_handles_to_rebuild(
@@ -146,7 +172,7 @@ def list_handles_to_rebuild(
     """Return the handles that a host must rebuild after its reboot."""
     rebuilding = Arq.state == State.PROVISIONING
     statement = _HANDLES.where(Device.hostname == hostname, rebuilding)
-    return tuple(map(_handle, _HANDLE.fetch(session, statement, {})))
+    return _fetch(session, statement)
 
 
 def list_hosts_with_unmanaged_handles(session: Session) -> tuple[str, ...]:
@@ -162,33 +188,11 @@ def list_hosts_with_unmanaged_handles(session: Session) -> tuple[str, ...]:
     return tuple(session.scalars(statement))
 
 
-# Any: the columns of _HANDLES.
-def _handle(row: Any) -> AllocatedHandle:
-    suffix = name_suffix(row.name, row.root_name or row.name)
-    bitstream = loaded_regions.parse_bitstream(row.bitstream)
-    group = Group.parse(row.device_profile_group)
-    return AllocatedHandle(
-        uuid=row.uuid,
-        arq_uuid=row.arq_uuid or '',
-        hostname=row.hostname,
-        deployable_name=row.name,
-        driver=row.driver,
-        control_address=row.control_address,
-        key=row.key,
-        type=row.type,
-        info=row.info,
-        needs_host=row.needs_host,
-        preparing=row.preparing,
-        missing=row.missing,
-        generation=row.generation,
-        bind_generation=row.bind_generation,
-        host_down=row.agent == ServiceState.DOWN,
-        load=None
-        if bitstream is None
-        else LoadOrder(row.control_address, suffix, bitstream),
-        changed=bool(row.changed_by_bind),
-        managed=row.managed,
-        for_guest=group.attach_target is AttachTarget.VM,
-        instance_uuid=row.instance_uuid or '',
-        cleaning=choose_policy(CleaningPolicy(row.cleaning), group),
-    )
+# Any: types of columns; values of parameters.
+def _fetch(
+    session: Session,
+    statement: Select[*tuple[Any, ...]],
+    parameters: Mapping[str, Any] | None = None,
+) -> tuple[AllocatedHandle, ...]:
+    rows = session.connection().execute(statement, parameters)
+    return tuple(map(_HANDLE.read, rows))

@@ -25,7 +25,6 @@ from cyborg_lite.db.arqs.attach_handles import (
 from cyborg_lite.db.arqs.claiming import claim_handles
 from cyborg_lite.db.core.change import change, values_by_row
 from cyborg_lite.db.core.clock import now_ms, now_utc
-from cyborg_lite.db.core.plain_rows import PlainRow
 from cyborg_lite.db.core.tables import Arq, AttachHandle
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import former_servers
@@ -59,8 +58,7 @@ from cyborg_lite.model.limits import REASON_MAX_LENGTH
 CLAIMED: Final = 'Claimed'
 """Step of a bind that has claimed handles, which the host prepares now."""
 
-_ARQ: Final = PlainRow(
-    Arq,
+_ARQS: Final = select(
     Arq.uuid,
     Arq.state,
     Arq.project_id,
@@ -70,8 +68,7 @@ _ARQ: Final = PlainRow(
     Arq.device_profile_id,
     Arq.device_profile_name,
     Arq.alternatives.is_not(None).label('has_alternatives'),
-)
-_ARQS: Final = select(_ARQ).where(
+).where(
     or_(
         Arq.uuid.in_(bindparam('uuids')),
         Arq.instance_uuid == bindparam('instance'),
@@ -141,7 +138,8 @@ def _accept(
     """Move all ARQs to BindStarted; return the job with the generation of the bind."""
     (instance,) = {binding.instance_uuid for binding in bindings.values()}
     parameters = {'uuids': list(bindings), 'instance': instance}
-    rows = {row.uuid: row for row in _ARQ.fetch(session, _ARQS, parameters)}
+    arq_rows = session.connection().execute(_ARQS, parameters)
+    rows = {row.uuid: row for row in arq_rows}
     requested = [rows[uuid] for uuid in bindings if uuid in rows]
     in_scope = {
         row.uuid for row in requested if scope.covers(row.project_id, row.instance_uuid)

@@ -26,7 +26,6 @@ from cyborg_lite.db.arqs.attach_handles import (
     needs_cleaning,
 )
 from cyborg_lite.db.core.change import change, values_by_row
-from cyborg_lite.db.core.plain_rows import PlainRow
 from cyborg_lite.db.core.tables import (
     Arq,
     AttachHandle,
@@ -60,25 +59,23 @@ _LOCK: Final = (
     .order_by(Arq.id)
     .with_for_update()
 )
-_TARGET: Final = PlainRow(
-    Arq,
-    Arq.uuid,
-    Arq.device_rp_uuid,
-    Arq.device_profile_group,
-    Arq.device_profile_group_id,
-    Deployable.id.label('deployable_id'),
-    Deployable.name,
-    Deployable.num_accelerators,
-    Device.health,
-    Device.health_reason,
-    Device.conflict,
-    AttachHandle.id.label('unclean'),
-    Service.host,
-    Service.state.label('agent'),
-    LoadedRegion.unusable_reason,
-)
 _TARGETS: Final = (
-    select(_TARGET)
+    select(
+        Arq.uuid,
+        Arq.device_rp_uuid,
+        Arq.device_profile_group,
+        Arq.device_profile_group_id,
+        Deployable.id.label('deployable_id'),
+        Deployable.name,
+        Deployable.num_accelerators,
+        Device.health,
+        Device.health_reason,
+        Device.conflict,
+        AttachHandle.id.label('unclean'),
+        Service.host,
+        Service.state.label('agent'),
+        LoadedRegion.unusable_reason,
+    )
     .select_from(Arq)
     .outerjoin(Deployable, Deployable.rp_uuid == Arq.device_rp_uuid)
     .outerjoin(Device, Deployable.device_id == Device.id)
@@ -197,7 +194,7 @@ class _LockedHandle:
 
 
 def _list_targets(session: Session, uuids: Sequence[str]) -> tuple[_Target, ...]:
-    rows = _TARGET.fetch(session, _TARGETS, {'uuids': uuids})
+    rows = session.connection().execute(_TARGETS, {'uuids': uuids}).all()
     unclean = [row.device_rp_uuid for row in rows if row.unclean is not None]
     if unclean:
         # The ARQ was bound before, and the host is still cleaning its former handle.

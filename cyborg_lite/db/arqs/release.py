@@ -19,7 +19,6 @@ from cyborg_lite.db.bitstreams import loaded_regions, programming
 from cyborg_lite.db.bitstreams.programming import StoredRegion
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_utc
-from cyborg_lite.db.core.plain_rows import PlainRow
 from cyborg_lite.db.core.tables import Arq, AttachHandle
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import outbox, queue
@@ -46,16 +45,14 @@ from cyborg_lite.model.limits import REASON_MAX_LENGTH
 RELEASED: Final = 'Released'
 RELEASE_FAILED: Final = 'ReleaseFailed'
 
-_RELEASED_ARQ: Final = PlainRow(
-    Arq,
-    Arq.uuid,
-    Arq.state,
-    Arq.project_id,
-    Arq.instance_uuid,
-    Arq.device_profile_id,
-)
 _FOR_RELEASE: Final = (
-    select(_RELEASED_ARQ)
+    select(
+        Arq.uuid,
+        Arq.state,
+        Arq.project_id,
+        Arq.instance_uuid,
+        Arq.device_profile_id,
+    )
     .order_by(Arq.id)
     # Locked: a bind that ends at the same time must wait, and then sees that the ARQs
     # have left BindStarted. The fixed order prevents deadlocks.
@@ -156,7 +153,7 @@ def delete_failed_arqs(
     statement = _BY_INSTANCE.where(
         Arq.state == State.BIND_FAILED, Arq.uuid.not_in(surviving)
     )
-    rows = _RELEASED_ARQ.fetch(session, statement, {'instance': instance})
+    rows = session.connection().execute(statement, {'instance': instance})
     _delete(session, [row.uuid for row in rows], request_id)
 
 
@@ -180,12 +177,12 @@ def release_arq(
 
 def _lock_arqs(
     session: Session,
-    statement: Select[Any],
-    values: Mapping[str, object],  # the parameters of the statement
+    statement: Select[*tuple[Any, ...]],
+    values: Mapping[str, Any],  # the parameters of the statement, of any type
     scope: Scope,
 ) -> Sequence[Any]:
     """Lock the rows and return those in scope."""
-    rows = _RELEASED_ARQ.fetch(session, statement, values)
+    rows = session.connection().execute(statement, values)
     return [row for row in rows if scope.covers(row.project_id, row.instance_uuid)]
 
 

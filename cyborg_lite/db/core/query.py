@@ -15,8 +15,8 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     ColumnElement,
+    Connection,
     Integer,
-    Row,
     Select,
     and_,
     false,
@@ -28,8 +28,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from cyborg_lite.db.core import plain_rows
 from cyborg_lite.db.core.column_types import UtcDateTime
+from cyborg_lite.db.core.records import AnyRow
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model import cursors
 from cyborg_lite.model.cursors import Cursor
@@ -41,13 +41,13 @@ LOG = log.getLogger(__name__)
 T = TypeVar('T')
 R = TypeVar('R', bound='HasUuid')
 Columns = TypeVarTuple('Columns')
-# The first column is an object of a class of `tables`, a `PlainRow` of one, or
-# `UnreadableRow`.
-Rows = Sequence[Row[*tuple[Any, ...]]]
+# Rows of a ``Record`` with a uuid. Any: ``UnreadableRow`` replaces some of them.
+Rows = Sequence[Any]
 
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
 _EVERY_ROW: Final = true()
+_SORT_VALUE: Final = 'sort_value'  # column with the value of the sort key
 
 
 class HasUuid(Protocol):
@@ -69,23 +69,28 @@ class Collection:
     prefixes: Mapping[str, InstrumentedAttribute[Any]] = field(default_factory=dict)
 
 
+# Any: a class of `tables`; SQL of any type.
+def name_columns(table: Any, *names: str, **computed: Any) -> dict[str, Any]:
+    """Return the columns by name, with further filters or sort keys."""
+    return {name: getattr(table, name) for name in names} | computed
+
+
 @dataclass(frozen=True, slots=True)
 class UnreadableRow:
     """Replaces a row in which a column has a value that its type does not allow."""
 
-    id: int
+    row_id: int
     uuid: str
-    __tablename__: str
     error: Exception
 
 
 def select_page(
     session: Session,
-    statement: Select[*Columns],
+    statement: Select[*tuple[Any, ...]],
     query: Query,
     collection: Collection,
     visible: ColumnElement[bool] = _EVERY_ROW,
-) -> Sequence[Row[*Columns]]:
+) -> Rows:
     """Return the rows of ``statement`` that match the query, in a total order.
 
     Rows with equal sort keys are ordered by creation. Consecutive pages neither repeat
@@ -97,7 +102,10 @@ def select_page(
         list, or not an integer where one is required
     """
     chosen = apply_query(statement.where(visible), query, collection, visible)
-    rows: Sequence[Row[*Columns]] = fetch_rows(session, chosen, collection.table)
+    key = _sort_column(query, collection)
+    if query.needs_cursor and key is not None:
+        chosen = chosen.add_columns(key.label(_SORT_VALUE))
+    rows = fetch_rows(session, chosen, collection.table)
     # Only an empty page after a marker costs a second SELECT.
     if query.cursor is None and query.marker is not None and not rows:
         mark = _select_marker(query.marker, collection.table, visible)
@@ -320,56 +328,54 @@ def _select_marker(
     return select(table.id).where(table.uuid == marker, visible).correlate(None)
 
 
-# Any: the types of the columns; a class of `tables`.
+# Any: a class of `tables`.
 def fetch_rows(
     session: Session, statement: Select[*tuple[Any, ...]], table: Any
-) -> Any:
+) -> Rows:
     """Return the rows of a SELECT, with ``UnreadableRow`` for rows that cannot be read.
 
     SQLite stores any value in a column of type JSON or DATETIME. SQLAlchemy then fails
     to read the whole result, so the rows are read one at a time.
     """
+    connection = session.connection()
     try:
-        return plain_rows.fetch_all(session, statement)
+        return connection.execute(statement).all()
     except (ValueError, TypeError):
         keys = statement.with_only_columns(
             table.id, table.uuid, maintain_column_froms=True
         )
         return [
-            _fetch_row(session, statement, table, *key) for key in session.execute(keys)
+            _fetch_row(connection, statement.where(table.id == key), key, uuid)
+            for key, uuid in connection.execute(keys).all()
         ]
 
 
 def _fetch_row(
-    session: Session,
-    statement: Select[*tuple[Any, ...]],
-    table: Any,
-    key: int,
-    uuid: str,
-) -> Any:
+    connection: Connection, statement: Select[*tuple[Any, ...]], key: int, uuid: str
+) -> AnyRow | UnreadableRow:
     try:
-        (row,) = plain_rows.fetch_all(session, statement.where(table.id == key))
-        return row
+        return connection.execute(statement).one()
     except (ValueError, TypeError) as error:
-        return (UnreadableRow(key, uuid, table.__tablename__, error),)
+        return UnreadableRow(key, uuid, error)
 
 
-def convert_rows(rows: Rows, convert: Callable[..., T]) -> Iterator[T]:
+# Any: a class of `tables`.
+def convert_rows(rows: Rows, table: Any, convert: Callable[[Any], T]) -> Iterator[T]:
     """Yield the converted rows. Log rows that cannot be converted and skip them.
 
-    :param convert: takes the columns of a row; raises if a value is invalid
+    :param convert: takes a row; raises if a value is invalid
     """
     for row in rows:
         try:
-            if isinstance(row[0], UnreadableRow):
-                raise row[0].error
-            yield convert(*row)
+            if isinstance(row, UnreadableRow):
+                raise row.error
+            yield convert(row)
         except (ValueError, TypeError, AttributeError) as error:
             LOG.error(
                 'Row %s of table %s has an invalid value and is not shown. Correct or '
                 'delete the row: %s',
-                row[0].id,
-                row[0].__tablename__,
+                row.row_id,
+                table.__tablename__,
                 error,
             )
 
@@ -410,34 +416,34 @@ def _read_following(
     """
     for row in reversed(rows):
         try:
-            return read(replace(query, marker=row[0].uuid, cursor=None))
+            return read(replace(query, marker=row.uuid, cursor=None))
         except InvalidInput:
             continue
     return read(query)
 
 
-# Any: a class of `tables` or a `PlainRow`.
-def _find_row(rows: Rows, uuid: str) -> Any:
+def _find_row(rows: Rows, uuid: str) -> AnyRow:
     """Return the row with the uuid, which is near the end."""
-    return next(row[0] for row in reversed(rows) if row[0].uuid == uuid)
+    return next(row for row in reversed(rows) if row.uuid == uuid)
 
 
-def _build_cursor(row: Any, query: Query, collection: Collection) -> str | None:
+def _build_cursor(
+    row: AnyRow | None, query: Query, collection: Collection
+) -> str | None:
     """Return the position of a row in the list of the query.
 
     :returns: None if there is no row, or if its value is too long
     """
     if row is None:
         return None
-    key = _sort_column(query, collection)
-    value = None if key is None else getattr(row, key.key)
+    value = None if query.sort_key is None else getattr(row, _SORT_VALUE)
     return cursors.encode(
         Cursor(
             collection=collection.table.__tablename__,
             sort_key=query.sort_key,
             descending=query.descending,
             value=value.isoformat() if isinstance(value, datetime) else value,
-            row=row.id,
+            row=row.row_id,
             uuid=row.uuid,
         )
     )

@@ -6,7 +6,7 @@ The package ``inventory`` writes both. Admins may add and delete attributes.
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 from uuid import uuid4
 
 from oslo_db.exception import DBDuplicateEntry, DBReferenceError
@@ -16,7 +16,6 @@ from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.generations import check_generation
-from cyborg_lite.db.core.plain_rows import PlainRow
 from cyborg_lite.db.core.query import (
     Collection,
     Rows,
@@ -24,8 +23,10 @@ from cyborg_lite.db.core.query import (
     convert_rows,
     fetch_rows,
     fill_page,
+    name_columns,
     select_page,
 )
+from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import Attribute as AttributeRow
 from cyborg_lite.db.core.tables import Deployable as Row
 from cyborg_lite.db.core.tables import now
@@ -44,33 +45,37 @@ _ROOT: Final = aliased(Row)
 
 _DEPLOYABLES: Final = Collection(
     Row,
-    filters={
-        'uuid': Row.uuid,
-        'name': Row.name,
-        'device_id': Row.device_id,
-        'rp_uuid': Row.rp_uuid,
-        'driver_name': Row.driver_name,
-        'bitstream_id': Row.bitstream_id,
-        'parent_uuid': select(_PARENT.uuid)
+    filters=name_columns(
+        Row,
+        'uuid',
+        'name',
+        'device_id',
+        'rp_uuid',
+        'driver_name',
+        'bitstream_id',
+        parent_uuid=select(_PARENT.uuid)
         .where(_PARENT.id == Row.parent_id)
         .scalar_subquery(),
-        'root_uuid': select(_ROOT.uuid)
-        .where(_ROOT.id == Row.root_id)
-        .scalar_subquery(),
-    },
-    sorts={
-        'uuid': Row.uuid,
-        'name': Row.name,
-        'num_accelerators': Row.num_accelerators,
-        'driver_name': Row.driver_name,
-        'created_at': Row.created_at,
-        'updated_at': Row.updated_at,
-    },
+        root_uuid=select(_ROOT.uuid).where(_ROOT.id == Row.root_id).scalar_subquery(),
+    ),
+    sorts=name_columns(
+        Row,
+        'uuid',
+        'name',
+        'num_accelerators',
+        'driver_name',
+        'created_at',
+        'updated_at',
+    ),
     prefixes={'name_prefix': Row.name},
 )
 
-_SELECT_ROWS: Final = select(PlainRow(Row))
-_SELECT_ATTRIBUTES: Final = select(PlainRow(AttributeRow))
+_DEPLOYABLE: Final = Record(
+    DeployableRecord,
+    Row,
+    typed_attributes=From(read_attributes, Row.typed_attributes),
+)
+_ATTRIBUTE: Final = Record(Attribute, AttributeRow)
 
 
 def list_deployables(session: Session, query: Query) -> tuple[DeployableRecord, ...]:
@@ -82,69 +87,46 @@ def list_deployables(session: Session, query: Query) -> tuple[DeployableRecord, 
     """
 
     def read(page: Query) -> tuple[Rows, Iterable[DeployableRecord]]:
-        rows = select_page(session, _SELECT_ROWS, page, _DEPLOYABLES)
+        rows = select_page(session, _DEPLOYABLE.select(), page, _DEPLOYABLES)
         attributes = _attributes(session, page) if rows and not query.brief else {}
         return rows, convert_rows(
-            rows, lambda row: _record(row, attributes.get(row.id, []))
+            rows,
+            Row,
+            lambda row: _DEPLOYABLE.read(
+                row, attributes=tuple(attributes.get(row.row_id, ()))
+            ),
         )
 
     return fill_page(query, _DEPLOYABLES, read)
 
 
 def _attributes(session: Session, query: Query) -> dict[int, list[Attribute]]:
-    """Return the attributes by id of the deployable.
+    """Return the attributes by id of the deployable, in the order of their display.
 
     A join, because a list of all ids may exceed the limits of the database.
     """
     ids = apply_query(select(Row.id), query, _DEPLOYABLES).subquery()
-    statement = _SELECT_ATTRIBUTES.join(
-        ids, ids.c.id == AttributeRow.deployable_id
-    ).where(AttributeRow.hidden.is_(False))
+    statement = (
+        _ATTRIBUTE.select()
+        .join(ids, ids.c.id == AttributeRow.deployable_id)
+        .where(AttributeRow.hidden.is_(False))
+    )
     rows = fetch_rows(session, statement, AttributeRow)
+    listed = convert_rows(rows, AttributeRow, _ATTRIBUTE.read)
     attributes: dict[int, list[Attribute]] = defaultdict(list)
-    for attribute in convert_rows(rows, attribute_from_row):
+    for attribute in sorted(listed, key=lambda item: attribute_sort_key(item.key)):
         attributes[attribute.deployable_id].append(attribute)
     return attributes
-
-
-# Any: a named tuple of columns.
-def _record(row: Any, attributes: list[Attribute]) -> DeployableRecord:
-    return DeployableRecord(
-        id=row.id,
-        uuid=row.uuid,
-        device_id=row.device_id,
-        parent_id=row.parent_id,
-        root_id=row.root_id,
-        name=row.name,
-        num_accelerators=row.num_accelerators,
-        rp_uuid=row.rp_uuid,
-        driver_name=row.driver_name,
-        bitstream_id=row.bitstream_id,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        attributes=tuple(
-            sorted(attributes, key=lambda attribute: attribute_sort_key(attribute.key))
-        ),
-        typed_attributes=read_attributes(row.typed_attributes),
-    )
 
 
 # --- attributes ---
 
 _ATTRIBUTES: Final = Collection(
     AttributeRow,
-    filters={
-        'uuid': AttributeRow.uuid,
-        'deployable_id': AttributeRow.deployable_id,
-        'key': AttributeRow.key,
-    },
-    sorts={
-        'uuid': AttributeRow.uuid,
-        'deployable_id': AttributeRow.deployable_id,
-        'key': AttributeRow.key,
-        'created_at': AttributeRow.created_at,
-        'updated_at': AttributeRow.updated_at,
-    },
+    filters=name_columns(AttributeRow, 'uuid', 'deployable_id', 'key'),
+    sorts=name_columns(
+        AttributeRow, 'uuid', 'deployable_id', 'key', 'created_at', 'updated_at'
+    ),
 )
 
 
@@ -157,8 +139,8 @@ def list_attributes(session: Session, query: Query) -> tuple[Attribute, ...]:
 
     def read(page: Query) -> tuple[Rows, Iterable[Attribute]]:
         is_shown = AttributeRow.hidden.is_(False)
-        rows = select_page(session, _SELECT_ATTRIBUTES, page, _ATTRIBUTES, is_shown)
-        return rows, convert_rows(rows, attribute_from_row)
+        rows = select_page(session, _ATTRIBUTE.select(), page, _ATTRIBUTES, is_shown)
+        return rows, convert_rows(rows, AttributeRow, _ATTRIBUTE.read)
 
     return fill_page(query, _ATTRIBUTES, read)
 
@@ -173,25 +155,18 @@ def create_attribute(
     :raises DeployableNotFound: no deployable has the id
     :raises AttributeExists: the deployable has an attribute with the key
     """
-    row = {
-        'uuid': str(uuid4()),
-        'deployable_id': deployable_id,
-        'key': key,
-        'value': value,
-        'created_at': now(),
-        'generation': 0,
-    }
+    attribute = Attribute(str(uuid4()), deployable_id, key, value, created_at=now())
     deleted = (AttributeRow.deployable_id == deployable_id) & (AttributeRow.key == key)
     change(
         session, delete_rows(AttributeRow).where(deleted, AttributeRow.hidden.is_(True))
     )
     try:
-        session.execute(insert(AttributeRow).values(**row))
+        change(session, insert(AttributeRow), _ATTRIBUTE.write(attribute))
     except DBReferenceError:
         raise DeployableNotFound(uuid=deployable_id) from None
     except DBDuplicateEntry:
         raise AttributeExists(key=key, deployable=deployable_id) from None
-    return attribute_from_row(AttributeRow(**row))
+    return attribute
 
 
 def delete_attribute(
@@ -216,16 +191,3 @@ def delete_attribute(
         return
     if not change(session, delete_rows(AttributeRow).where(visible)):
         raise AttributeNotFound(uuid=uuid)
-
-
-def attribute_from_row(row: AttributeRow) -> Attribute:
-    """Convert a row; only for modules of this package."""
-    return Attribute(
-        uuid=row.uuid,
-        deployable_id=row.deployable_id,
-        key=row.key,
-        value=row.value,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        generation=row.generation,
-    )

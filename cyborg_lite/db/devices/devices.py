@@ -9,7 +9,7 @@ is usable again as soon as the device is.
 import functools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,24 +20,25 @@ from sqlalchemy import (
     case,
     cast,
     func,
+    literal,
     or_,
     select,
     update,
 )
-from sqlalchemy import Row as ResultRow
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.generations import check_generation
-from cyborg_lite.db.core.plain_rows import PlainRow
 from cyborg_lite.db.core.query import (
     Collection,
     Rows,
     apply_query,
     convert_rows,
     fill_page,
+    name_columns,
     select_page,
 )
+from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, now
 from cyborg_lite.db.core.tables import Device as Row
 from cyborg_lite.db.devices import events, hold
@@ -45,66 +46,67 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.base import Conflict
 from cyborg_lite.errors.devices import DeviceNotFound
 from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES, State
-from cyborg_lite.model.construction import find_constructor
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.devices.impact import DeviceImpact
-from cyborg_lite.model.devices.telemetry import usage_from_json
+from cyborg_lite.model.devices.telemetry import Usage, usage_from_json
 from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, Health
 from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.queries import Query
 
+_HAS_CONFLICT: Final = Row.conflict != ''
+SHOWN_HEALTH: Final = case((_HAS_CONFLICT, Health.CONFLICT.value), else_=Row.health)
+SHOWN_HEALTH_REASON: Final = case(
+    (_HAS_CONFLICT, Row.conflict), else_=Row.health_reason
+)
+
 _DEVICES: Final = Collection(
     Row,
-    filters={
-        'uuid': Row.uuid,
-        'type': Row.type,
-        'vendor': Row.vendor,
-        'hostname': Row.hostname,
-        'status': Row.status,
-        'model': Row.model,
-        'health': case((Row.conflict != '', Health.CONFLICT), else_=Row.health),
-    },
-    sorts={
-        'uuid': Row.uuid,
-        'type': Row.type,
-        'vendor': Row.vendor,
-        'model': Row.model,
-        'hostname': Row.hostname,
-        'status': Row.status,
-        'created_at': Row.created_at,
-        'updated_at': Row.updated_at,
-    },
-)
-
-
-_RECORD: Final = select(
-    PlainRow(
+    filters=name_columns(
         Row,
-        Row.id,
-        Row.uuid,
-        Row.type,
-        Row.vendor,
-        Row.model,
-        Row.hostname,
-        cast(Row.std_board_info, Text).label('std_board_text'),
-        Row.vendor_board_info,
-        Row.status,
-        Row.status_reason,
-        Row.health,
-        Row.health_reason,
-        Row.conflict,
-        Row.telemetry,
-        Row.telemetry_at,
-        Row.health_since,
-        Row.created_at,
-        Row.updated_at,
-        Row.generation,
-    )
+        'uuid',
+        'type',
+        'vendor',
+        'hostname',
+        'status',
+        'model',
+        health=SHOWN_HEALTH,
+    ),
+    sorts=name_columns(
+        Row,
+        'uuid',
+        'type',
+        'vendor',
+        'model',
+        'hostname',
+        'status',
+        'created_at',
+        'updated_at',
+    ),
 )
 
 
-_build_record: Final = find_constructor(DeviceRecord)
+@functools.lru_cache  # cards of a model have equal boards
+def _render_board(text: str | None) -> str | None:
+    """Return the board information as clients read it; None: it is empty."""
+    board = None if text is None else json.loads(text)
+    return json.dumps(board) if board else None
+
+
+# Any: JSON.
+def _read_usage(telemetry: Any) -> Usage | None:
+    return None if telemetry is None else usage_from_json(telemetry)
+
+
+_DEVICE: Final = Record(
+    DeviceRecord,
+    Row,
+    std_board_info=From(_render_board, cast(Row.std_board_info, Text)),
+    health=SHOWN_HEALTH,
+    health_reason=SHOWN_HEALTH_REASON,
+    usage=From(_read_usage, Row.telemetry),
+    usage_at=Row.telemetry_at,
+)
 
 
 def list_devices(session: Session, query: Query) -> tuple[DeviceRecord, ...]:
@@ -114,9 +116,13 @@ def list_devices(session: Session, query: Query) -> tuple[DeviceRecord, ...]:
     """
 
     def read(page: Query) -> tuple[Rows, Iterable[DeviceRecord]]:
-        rows: Rows = select_page(session, _RECORD, page, _DEVICES)
+        rows = select_page(session, _DEVICE.select(), page, _DEVICES)
         arqs = _arqs_by_device(session, page) if rows and page.detailed else {}
-        return rows, convert_rows(rows, lambda row: _record(row, arqs.get(row.id, ())))
+        return rows, convert_rows(
+            rows,
+            Row,
+            lambda row: _DEVICE.read(row, arqs=tuple(arqs.get(row.row_id, ()))),
+        )
 
     return fill_page(query, _DEVICES, read)
 
@@ -140,38 +146,6 @@ def _arqs_by_device(session: Session, query: Query) -> dict[int, list[str]]:
     return arqs
 
 
-# Any: a named tuple of the columns of `_RECORD`.
-def _record(row: Any, arqs: Sequence[str]) -> DeviceRecord:
-    board = row.std_board_text
-    return _build_record(
-        uuid=row.uuid,
-        type=row.type,
-        vendor=row.vendor,
-        model=row.model,
-        hostname=row.hostname,
-        std_board_info=None if board is None else _render_board(board),
-        vendor_board_info=row.vendor_board_info,
-        status=DeviceStatus(row.status),
-        status_reason=row.status_reason,
-        arqs=tuple(arqs),
-        health=Health.CONFLICT if row.conflict else Health(row.health),
-        health_reason=row.conflict or row.health_reason,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        usage=None if row.telemetry is None else usage_from_json(row.telemetry),
-        health_since=row.health_since,
-        usage_at=row.telemetry_at,
-        generation=row.generation,
-    )
-
-
-@functools.lru_cache  # cards of a model have equal boards
-def _render_board(text: str) -> str | None:
-    """Return the board information as clients read it; None: it is empty."""
-    board = json.loads(text)
-    return json.dumps(board) if board else None
-
-
 @dataclass(frozen=True, slots=True)
 class PreviousStatus:
     """The status of a device before it was changed, and its host."""
@@ -179,6 +153,9 @@ class PreviousStatus:
     hostname: str
     status: DeviceStatus
     reason: str
+
+
+_STATUS: Final = Record(PreviousStatus, Row, reason=Row.status_reason)
 
 
 def set_device_status(
@@ -197,19 +174,10 @@ def set_device_status(
     :raises GenerationConflict: the device has another generation
     :raises Conflict: the device is to be enabled while a job changes it
     """
-    columns = (Row.id, Row.hostname, Row.status, Row.status_reason)
-    statement = select(*columns).where(Row.uuid == uuid).with_for_update()
-    row = session.execute(statement).one_or_none()
-    if row is None:
-        raise DeviceNotFound(uuid=uuid)
+    number, previous = _lock_status(session, uuid)
     check_generation(session, Row, uuid, generation)
-    previous = PreviousStatus(
-        hostname=row.hostname,
-        status=DeviceStatus(row.status),
-        reason=row.status_reason,
-    )
     is_enabled = previous.status is not status is DeviceStatus.ENABLED
-    if is_enabled and hold.is_changing(session, [row.id]):
+    if is_enabled and hold.is_changing(session, [number]):
         raise Conflict(
             reason=f'Device {uuid} cannot be enabled: its mode or its configuration is '
             'being changed.'
@@ -223,6 +191,18 @@ def set_device_status(
     if previous.status is not status:
         queue.add_job(session, queue.placement_sync_job(previous.hostname))
     return previous
+
+
+def _lock_status(session: Session, uuid: str) -> tuple[int, PreviousStatus]:
+    """Lock a device; return its id and its status.
+
+    :raises DeviceNotFound: no device has the uuid
+    """
+    statement = _STATUS.select().where(Row.uuid == uuid).with_for_update()
+    row = session.execute(statement).one_or_none()
+    if row is None:
+        raise DeviceNotFound(uuid=uuid)
+    return row.row_id, _STATUS.read(row)
 
 
 def undo_device_status(
@@ -239,15 +219,10 @@ def undo_device_status(
     :param setting: status and reason of the change
     :raises DeviceNotFound: no device has the uuid
     """
-    columns = (Row.id, Row.status, Row.status_reason)
-    statement = select(*columns).where(Row.uuid == uuid).with_for_update()
-    row = session.execute(statement).one_or_none()
-    if row is None:
-        raise DeviceNotFound(uuid=uuid)
-    is_current = (DeviceStatus(row.status), row.status_reason) == setting
+    number, stored = _lock_status(session, uuid)
     if (
-        is_current
-        and not hold.is_changing(session, [row.id])
+        (stored.status, stored.reason) == setting
+        and not hold.is_changing(session, [number])
         and queue.has_keyed_job(session, JobType.PLACEMENT_SYNC, previous.hostname)
     ):
         set_device_status(session, uuid, previous.status, previous.reason)
@@ -266,14 +241,28 @@ def is_lost() -> ColumnElement[bool]:
     return or_(AttachHandle.missing.is_(True), Row.health.in_(UNUSABLE_HEALTH))
 
 
-def describe_loss(missing: bool, health: str | None, reason: str | None) -> str:
-    """Return why a handle cannot be used, or an empty string.
+def describe_loss() -> ColumnElement[str]:
+    """Return SQL for the reason why a handle cannot be used; empty: it can.
 
-    :param health: of the device; None: there is no device
+    For the same SELECT as ``is_lost``.
     """
-    if health in UNUSABLE_HEALTH:
-        return f'The device is {health}: {reason}'
-    return _MISSING if missing else ''
+    is_unusable = Row.health.in_(UNUSABLE_HEALTH)
+    failure = literal('The device is ') + Row.health + ': ' + Row.health_reason
+    return case(
+        (is_unusable, failure), (AttachHandle.missing.is_(True), _MISSING), else_=''
+    )
+
+
+_IMPACT: Final = Record(
+    DeviceImpact,
+    Row,
+    Arq,
+    address=Row.control_address,
+    device_uuid=Row.uuid,
+    handle=AttachHandle.key,
+    arq_uuid=Arq.uuid,
+    loss=describe_loss(),
+)
 
 
 def list_impacts(
@@ -284,14 +273,14 @@ def list_impacts(
     :param device: uuid, serial number or control address; None: all devices
     :param hostname: None: all hosts
     """
-    statement = _select_in_use(
-        Arq, AttachHandle.missing, Row, AttachHandle.key.label('key')
-    ).order_by(Row.hostname, Row.control_address, Arq.id)
+    statement = _select_in_use(*_IMPACT.columns).order_by(
+        Row.hostname, Row.control_address, Arq.id
+    )
     if device is not None:
         statement = statement.where(_is_named(device))
     if hostname is not None:
         statement = statement.where(Row.hostname == hostname)
-    return tuple(_impact(row) for row in session.execute(statement))
+    return tuple(map(_IMPACT.read, session.execute(statement)))
 
 
 def check_device_exists(
@@ -334,21 +323,3 @@ def _select_in_use(*columns: Any) -> Select[*tuple[Any, ...]]:
 def _is_named(device: str) -> ColumnElement[bool]:
     names = (Row.uuid, Row.hardware_id, Row.control_address)
     return or_(*(column == device for column in names))
-
-
-def _impact(row: ResultRow[*tuple[Any, ...]]) -> DeviceImpact:
-    arq: Arq = row.Arq
-    device: Row = row.Device
-    loss = describe_loss(row.missing, device.health, device.health_reason)
-    return DeviceImpact(
-        hostname=device.hostname,
-        address=device.control_address,
-        device_uuid=device.uuid,
-        model=device.model,
-        handle=row.key,
-        arq_uuid=arq.uuid,
-        instance_uuid=arq.instance_uuid,
-        project_id=arq.project_id,
-        device_profile_name=arq.device_profile_name,
-        loss=loss,
-    )

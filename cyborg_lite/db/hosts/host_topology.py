@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.arqs.attach_handles import FREE
 from cyborg_lite.db.core.query import convert_rows, fetch_rows
+from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import (
     Arq,
     AttachHandle,
@@ -17,6 +18,7 @@ from cyborg_lite.db.core.tables import (
     LoadedRegion,
     Service,
 )
+from cyborg_lite.db.devices.devices import SHOWN_HEALTH, SHOWN_HEALTH_REASON
 from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.devices.devices import DeviceStatus
@@ -55,6 +57,21 @@ AVAILABILITY: Final = case(
 regions to the handles."""
 
 _PARENT: Final = aliased(Deployable)
+_DEPLOYABLE: Final = Record(
+    TopologyDeployable,
+    Deployable,
+    parent_uuid=_PARENT.uuid,
+    traits=From(lambda traits: tuple(map(str, traits)), Deployable.traits),
+    total=Deployable.num_accelerators,
+)
+_DEVICE: Final = Record(
+    TopologyDevice,
+    Device,
+    address=Device.control_address,
+    health=SHOWN_HEALTH,
+    health_reason=SHOWN_HEALTH_REASON,
+    pci_bridges=From(read_bridges, Device.std_board_info),
+)
 
 
 def read_host_topology(session: Session, hostname: str) -> HostTopology:
@@ -65,16 +82,18 @@ def read_host_topology(session: Session, hostname: str) -> HostTopology:
     agent = session.execute(
         select(Service.state).where(Service.is_agent_of(hostname))
     ).scalar_one_or_none()
-    statement = select(Device).where(Device.hostname == hostname)
-    rows = fetch_rows(session, statement.order_by(Device.id), Device)
+    statement = _DEVICE.select(Device.std_board_info)
+    statement = statement.where(Device.hostname == hostname).order_by(Device.id)
+    rows = fetch_rows(session, statement, Device)
     if agent is None and not rows:
         raise HostNotFound(host=hostname)
     deployables = _list_deployables(session, hostname) if rows else {}
     devices = convert_rows(
         rows,
+        Device,
         lambda row: (
             read_numa_node(row.std_board_info),
-            _device(row, tuple(deployables.get(row.id, ()))),
+            _DEVICE.read(row, deployables=tuple(deployables.get(row.row_id, ()))),
         ),
     )
     return HostTopology(hostname, agent, group_by_numa_node(devices))
@@ -86,7 +105,7 @@ def _list_deployables(
     """Return the deployables by id of the device, parents before their children."""
     units = _list_units(session, hostname)
     statement = (
-        select(Deployable, _PARENT.uuid)
+        _DEPLOYABLE.select(Deployable.device_id)
         .join(Device, Device.id == Deployable.device_id)
         .outerjoin(_PARENT, _PARENT.id == Deployable.parent_id)
         .where(Device.hostname == hostname)
@@ -95,9 +114,10 @@ def _list_deployables(
     rows = fetch_rows(session, statement, Deployable)
     pairs = convert_rows(
         rows,
-        lambda row, parent: (
+        Deployable,
+        lambda row: (
             row.device_id,
-            _deployable(row, parent, tuple(units.get(row.id, ()))),
+            _DEPLOYABLE.read(row, units=tuple(units.get(row.row_id, ()))),
         ),
     )
     deployables: dict[int, list[TopologyDeployable]] = defaultdict(list)
@@ -178,37 +198,3 @@ def _explain_reserved(row: Any) -> str:
         reason = f': {handle.clean_reason}' if handle.clean_reason else ''
         return f'Its clean state is {handle.clean_state}{reason}'
     return 'A job prepares it.'
-
-
-def _deployable(
-    row: Deployable, parent: str | None, units: tuple[TopologyUnit, ...]
-) -> TopologyDeployable:
-    return TopologyDeployable(
-        uuid=row.uuid,
-        name=row.name,
-        parent_uuid=parent,
-        resource_class=row.resource_class,
-        traits=tuple(map(str, row.traits)),
-        total=row.num_accelerators,
-        reserved=row.reserved,
-        rp_uuid=row.rp_uuid,
-        bitstream_id=row.bitstream_id,
-        units=units,
-    )
-
-
-def _device(row: Device, deployables: tuple[TopologyDeployable, ...]) -> TopologyDevice:
-    return TopologyDevice(
-        uuid=row.uuid,
-        address=row.control_address,
-        type=row.type,
-        vendor=row.vendor,
-        model=row.model,
-        driver=row.driver,
-        status=row.status,
-        status_reason=row.status_reason,
-        health=Health.CONFLICT if row.conflict else Health(row.health),
-        health_reason=row.conflict or row.health_reason,
-        deployables=deployables,
-        pci_bridges=read_bridges(row.std_board_info),
-    )

@@ -30,8 +30,10 @@ from cyborg_lite.db.core.query import (
     Rows,
     convert_rows,
     fill_page,
+    name_columns,
     select_page,
 )
+from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import Service as Row
 from cyborg_lite.db.devices.telemetry import store_telemetry
 from cyborg_lite.db.jobs import queue
@@ -48,20 +50,10 @@ from cyborg_lite.model.queries import Query
 
 _SERVICES: Final = Collection(
     Row,
-    filters={
-        'uuid': Row.uuid,
-        'binary': Row.binary,
-        'host': Row.host,
-        'state': Row.state,
-    },
-    sorts={
-        'uuid': Row.uuid,
-        'binary': Row.binary,
-        'host': Row.host,
-        'state': Row.state,
-        'started_at': Row.started_at,
-        'heartbeat_at': Row.heartbeat_at,
-    },
+    filters=name_columns(Row, 'uuid', 'binary', 'host', 'state'),
+    sorts=name_columns(
+        Row, 'uuid', 'binary', 'host', 'state', 'started_at', 'heartbeat_at'
+    ),
 )
 SYNCS_PER_SECOND: Final = 20
 """Rate at which the Placement sync jobs start when many agents go down or come back."""
@@ -82,6 +74,8 @@ _HEARTBEAT: Final = _upsert('version')
 _START: Final = _upsert('version', 'started_at')
 _REPORT: Final = _upsert('digest', 'boot_id')
 _NO_DETAILS: Final = HeartbeatDetails()
+_SERVICE: Final = Record(Service, Row)
+_AGENT: Final = Record(AgentRecord, Row)
 
 
 def list_services(session: Session, query: Query | None = None) -> tuple[Service, ...]:
@@ -92,24 +86,10 @@ def list_services(session: Session, query: Query | None = None) -> tuple[Service
     """
 
     def read(page: Query) -> tuple[Rows, Iterable[Service]]:
-        rows = select_page(session, select(Row), page, _SERVICES)
-        return rows, convert_rows(rows, _service)
+        rows = select_page(session, _SERVICE.select(), page, _SERVICES)
+        return rows, convert_rows(rows, Row, _SERVICE.read)
 
     return fill_page(query or Query(), _SERVICES, read)
-
-
-def _service(row: Row) -> Service:
-    return Service(
-        uuid=row.uuid,
-        binary=row.binary,
-        host=row.host,
-        version=row.version,
-        state=ServiceState(row.state),
-        started_at=row.started_at,
-        heartbeat_at=row.heartbeat_at,
-        digest=row.digest,
-        boot_id=row.boot_id,
-    )
 
 
 # --- heartbeats ---
@@ -222,8 +202,8 @@ def list_stale_services(session: Session, oldest: datetime) -> tuple[Service, ..
     :param oldest: a service without a heartbeat since then is down
     """
     stale = or_(*(_is_stale(state, oldest) for state in ServiceState))
-    rows = session.scalars(select(Row).where(stale).order_by(Row.id))
-    return tuple(map(_service, rows))
+    rows = session.execute(_SERVICE.select().where(stale).order_by(Row.id))
+    return tuple(map(_SERVICE.read, rows))
 
 
 def switch_states(
@@ -335,12 +315,9 @@ def _write(
 
 def find_agent(session: Session, host: str) -> AgentRecord | None:
     """Return what is stored about the agent of a host; None: nothing."""
-    columns = Row.digest, Row.boot_id, Row.identity, Row.state, Row.report_number
-    row = session.execute(select(*columns).where(Row.is_agent_of(host))).one_or_none()
-    if row is None:
-        return None
-    state = ServiceState(row.state)
-    return AgentRecord(row.digest, row.boot_id, row.identity, state, row.report_number)
+    statement = _AGENT.select().where(Row.is_agent_of(host))
+    row = session.execute(statement).one_or_none()
+    return None if row is None else _AGENT.read(row)
 
 
 def accept_agent(session: Session, host: str, identity: str) -> None:

@@ -19,8 +19,10 @@ from cyborg_lite.db.core.query import (
     Rows,
     convert_rows,
     fill_page,
+    name_columns,
     select_page,
 )
+from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
@@ -32,22 +34,42 @@ from cyborg_lite.model.jobs import JobRecord, JobState, JobType, NewJob, job_key
 from cyborg_lite.model.queries import Query
 
 
+def _seconds(milliseconds: int) -> float:
+    return milliseconds / 1000
+
+
+def _read_deadline(deadline: int | None, current: int) -> float | None:
+    has_deadline = deadline not in (None, CANCELLED)
+    return _seconds((deadline or 0) - current) if has_deadline else None
+
+
+_JOB: Final = Record(
+    JobRecord,
+    Row,
+    type=Row.kind,
+    age=From(_seconds, now_ms() - Row.created_at),
+    due_in=From(_seconds, Row.run_after - now_ms()),
+    deadline_in=From(_read_deadline, Row.deadline, now_ms()),
+    cancelled=From(lambda deadline: deadline == CANCELLED, Row.deadline),
+)
+
+
 def list_jobs(
     session: Session, kinds: Strings[str] = (), states: Strings[str] = ()
 ) -> tuple[JobRecord, ...]:
     """Return jobs by type and state, oldest first; an empty filter matches all."""
-    statement = select(Row, now_ms()).order_by(Row.id)
+    statement = _JOB.select().order_by(Row.id)
     if kinds:
         statement = statement.where(Row.kind.in_(kinds))
     if states:
         statement = statement.where(Row.state.in_(states))
-    return tuple(_record(row, current) for row, current in session.execute(statement))
+    return tuple(map(_JOB.read, session.execute(statement)))
 
 
 _JOBS: Final = Collection(
     Row,
-    filters={'uuid': Row.uuid, 'kind': Row.kind, 'state': Row.state},
-    sorts={'uuid': Row.uuid, 'kind': Row.kind, 'state': Row.state},
+    filters=name_columns(Row, 'uuid', 'kind', 'state'),
+    sorts=name_columns(Row, 'uuid', 'kind', 'state'),
 )
 
 
@@ -58,8 +80,8 @@ def list_job_page(session: Session, query: Query) -> tuple[JobRecord, ...]:
     """
 
     def read(page: Query) -> tuple[Rows, Iterable[JobRecord]]:
-        rows = select_page(session, select(Row, now_ms()), page, _JOBS)
-        return rows, convert_rows(rows, _record)
+        rows = select_page(session, _JOB.select(), page, _JOBS)
+        return rows, convert_rows(rows, Row, _JOB.read)
 
     return fill_page(query, _JOBS, read)
 
@@ -81,30 +103,8 @@ def request_job(
         if is_refresh:
             services.clear_digest(session, hostname)
     queue.add_job(session, new)
-    statement = select(Row, now_ms()).where(Row.kind == new.type, Row.key == new.key)
-    row, current = session.execute(statement).one()
-    return _record(row, current)
-
-
-def _record(row: Row, current: int) -> JobRecord:
-    cancelled = row.deadline == CANCELLED
-    has_deadline = row.deadline is not None and not cancelled
-    return JobRecord(
-        uuid=row.uuid,
-        type=row.kind,
-        state=JobState(row.state),
-        key=row.key,
-        payload=row.payload,
-        attempts=row.attempts,
-        step=row.step,
-        age=(current - row.created_at) / 1000,
-        due_in=(row.run_after - current) / 1000,
-        deadline_in=((row.deadline or 0) - current) / 1000 if has_deadline else None,
-        cancelled=cancelled,
-        owner=row.owner,
-        last_error=row.last_error,
-        request_id=row.request_id,
-    )
+    statement = _JOB.select().where(Row.kind == new.type, Row.key == new.key)
+    return _JOB.read(session.execute(statement).one())
 
 
 def list_longest_waits(session: Session) -> dict[str, float]:

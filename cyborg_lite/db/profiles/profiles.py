@@ -29,12 +29,12 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.generations import check_generation
-from cyborg_lite.db.core.plain_rows import PlainRow
 from cyborg_lite.db.core.query import (
     Collection,
     Rows,
     convert_rows,
     fill_page,
+    name_columns,
     select_page,
 )
 from cyborg_lite.db.core.tables import (
@@ -47,10 +47,10 @@ from cyborg_lite.db.core.tables import (
 from cyborg_lite.db.core.tables import DeviceProfile as Row
 from cyborg_lite.db.jobs import outbox
 from cyborg_lite.db.profiles.rows import (
+    PROFILE,
     has_any_name,
     is_visible_to,
-    lock_row,
-    read_profile,
+    lock_profile,
     store_alternatives,
 )
 from cyborg_lite.db.profiles.selectors import schedule_evaluation
@@ -68,20 +68,17 @@ from cyborg_lite.model.text import is_storable
 
 _PROFILES: Final = Collection(
     Row,
-    filters={
-        'uuid': Row.uuid,
-        'enabled': Row.enabled,
-        'is_public': Row.is_public,
-    },
-    sorts={
-        'uuid': Row.uuid,
-        'name': Row.name,
-        'description': Row.description,
-        'created_at': Row.created_at,
-        'updated_at': Row.updated_at,
-        'enabled': Row.enabled,
-        'is_public': Row.is_public,
-    },
+    filters=name_columns(Row, 'uuid', 'enabled', 'is_public'),
+    sorts=name_columns(
+        Row,
+        'uuid',
+        'name',
+        'description',
+        'created_at',
+        'updated_at',
+        'enabled',
+        'is_public',
+    ),
     prefixes={'name_prefix': Row.name},
 )
 
@@ -91,16 +88,10 @@ def create_profile(session: Session, profile: DeviceProfile) -> DeviceProfile:
 
     :raises DeviceProfileExists: another profile has the uuid, or has or had the name
     """
-    row = {
-        'uuid': profile.uuid,
-        'name': profile.name,
-        'description': profile.description,
+    created = dataclasses.replace(profile, created_at=now(), generation=0)
+    row = PROFILE.write(created) | {
         'groups': [dict(group) for group in profile.groups],
         'alternatives': store_alternatives(profile.alternatives),
-        'enabled': profile.enabled,
-        'is_public': profile.is_public,
-        'created_at': now(),
-        'generation': 0,
     }
     try:
         inserted = change(session, insert_unless_taken(row))
@@ -109,7 +100,7 @@ def create_profile(session: Session, profile: DeviceProfile) -> DeviceProfile:
     if not inserted:
         raise DeviceProfileExists(name=profile.name)
     outbox.add_profiles(session, Row.uuid == profile.uuid, CREATED)
-    return read_profile(Row(**row))
+    return created
 
 
 def create_profiles(
@@ -134,9 +125,6 @@ def _duplicate(profile: DeviceProfile, error: DBDuplicateEntry) -> str:
     return profile.uuid if is_uuid else profile.name
 
 
-_SELECT_ROWS: Final = select(PlainRow(Row))
-
-
 def list_profiles(
     session: Session, query: Query, viewer: str | None = None
 ) -> tuple[DeviceProfile, ...]:
@@ -153,7 +141,7 @@ def list_profiles(
         # A row that cannot be read is skipped below.
         with suppress(ValueError, TypeError):
             return _list_named_profiles(session, names, viewer)
-    statement, visible = _SELECT_ROWS, is_visible_to(viewer)
+    statement, visible = PROFILE.select(), is_visible_to(viewer)
     if names is not None:
         storable = [name for name in names if is_storable(name)]
         statement = statement.where(has_any_name(storable))
@@ -161,7 +149,7 @@ def list_profiles(
 
     def read(page: Query) -> tuple[Rows, Iterable[DeviceProfile]]:
         rows = select_page(session, statement, page, _PROFILES, visible)
-        return rows, convert_rows(rows, read_profile)
+        return rows, convert_rows(rows, Row, PROFILE.read)
 
     return fill_page(query, _PROFILES, read)
 
@@ -174,7 +162,8 @@ def preview_change(
     :raises DeviceProfileNotFound: the profile does not exist or is not visible
     :raises DeviceProfileHasAlternatives: see ``update_profile``
     """
-    return _apply_change(read_profile(lock_row(session, uuid, viewer)), changes)
+    _number, before = lock_profile(session, uuid, viewer)
+    return _apply_change(before, changes)
 
 
 def _apply_change(before: DeviceProfile, changes: ProfileChange) -> DeviceProfile:
@@ -201,27 +190,26 @@ def update_profile(
     :raises DeviceProfileHasAlternatives: the change has groups without alternatives,
         of a client that cannot read those of the profile
     """
-    row = lock_row(session, uuid, viewer)
+    number, before = lock_profile(session, uuid, viewer)
     check_generation(session, Row, uuid, generation)
-    before = read_profile(row)
     after = dataclasses.replace(
         _apply_change(before, changes),
         updated_at=now(),
         generation=before.generation + 1,
     )
-    values = {field: getattr(after, field) for field in changes.fields}
+    fields = {*changes.fields, 'updated_at', 'generation'}
+    values = PROFILE.write(after, fields)
     if 'groups' in values:
         values['groups'] = [dict(group) for group in after.groups]
         values['alternatives'] = store_alternatives(after.alternatives)
         schedule_evaluation(session, list_all_groups(before), list_all_groups(after))
-        _delete_choice(session, row.id)
-    values |= {'updated_at': after.updated_at, 'generation': after.generation}
+        _delete_choice(session, number)
     try:
         change(session, update(Row).where(Row.uuid == uuid).values(**values))
     except DBDuplicateEntry:
         raise DeviceProfileExists(name=after.name) from None
     if after.name != before.name:
-        rename_profile(session, row.id, before.name, after.name)
+        rename_profile(session, number, before.name, after.name)
     outbox.add_profiles(session, Row.uuid == uuid, UPDATED)
     return after
 
@@ -250,23 +238,23 @@ def delete_profiles(
     """
     matches = or_(Row.uuid.in_(names), Row.name.in_(names))
     statement = (
-        select(Row)
+        PROFILE.select()
         .where(matches, is_visible_to(viewer))
         .order_by(Row.id)
         # Of two concurrent calls the second waits, and does not find the profile.
         .with_for_update(of=Row)
     )
-    rows = session.scalars(statement).all()
-    by_name = {row.name: row for row in rows}
+    rows = [(row.row_id, PROFILE.read(row)) for row in session.execute(statement)]
+    by_name = {profile.name: (number, profile) for number, profile in rows}
     # A name may equal the uuid of another profile. The uuid has precedence.
-    by_name.update({row.uuid: row for row in rows})
+    by_name |= {profile.uuid: (number, profile) for number, profile in rows}
     for name in names:
         if name not in by_name:
             raise DeviceProfileNotFound(name=name)
-        check_generation(session, Row, by_name[name].uuid, generation)
-    deleted = {by_name[name].id: by_name[name].name for name in names}
-    deleting = [read_profile(by_name[name]) for name in names]
-    schedule_evaluation(session, *map(list_all_groups, deleting))
+        check_generation(session, Row, by_name[name][1].uuid, generation)
+    deleting = dict(by_name[name] for name in names)
+    deleted = {number: profile.name for number, profile in deleting.items()}
+    schedule_evaluation(session, *map(list_all_groups, deleting.values()))
     _check_unused(session, deleted)
     outbox.add_profiles(session, Row.id.in_(deleted), DELETED)
     try:
@@ -356,9 +344,11 @@ def _list_projects(session: Session, profile_id: int) -> tuple[str, ...]:
 # --- current and former names ---
 
 # Built once: Nova reads a profile by name for each instance.
-_BY_NAME: Final = _SELECT_ROWS.where(
-    has_any_name(bindparam('names', type_=String, expanding=True))
-).order_by(Row.id)
+_BY_NAME: Final = (
+    PROFILE.select()
+    .where(has_any_name(bindparam('names', type_=String, expanding=True)))
+    .order_by(Row.id)
+)
 _VISIBLE_BY_NAME: Final = _BY_NAME.where(
     is_visible_to(bindparam('viewer', type_=String))
 )
@@ -374,8 +364,9 @@ def _list_named_profiles(
     """
     statement = _BY_NAME if viewer is None else _VISIBLE_BY_NAME
     storable = [name for name in names if is_storable(name)]
-    rows = session.execute(statement, {'names': storable, 'viewer': viewer}).all()
-    return tuple(convert_rows(rows, read_profile))
+    parameters = {'names': storable, 'viewer': viewer}
+    rows = session.connection().execute(statement, parameters).all()
+    return tuple(convert_rows(rows, Row, PROFILE.read))
 
 
 def insert_unless_taken(row: dict[str, Any]) -> Insert:

@@ -8,30 +8,26 @@ from sqlalchemy import BindParameter, ColumnElement, exists, func, or_, select, 
 from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.core.query import as_strings
+from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import DeviceProfile as Row
 from cyborg_lite.db.core.tables import DeviceProfileAccess, DeviceProfileName
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 
 
-# Any: an object of the class, or a `PlainRow`.
-def read_profile(row: Any) -> DeviceProfile:
-    """Return the profile of a row."""
-    return DeviceProfile(
-        uuid=row.uuid,
-        name=row.name,
-        description=row.description,
-        groups=tuple(as_strings(group) for group in row.groups),
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        enabled=row.enabled,
-        is_public=row.is_public,
-        alternatives=tuple(
-            tuple(as_strings(group) for group in groups)
-            for groups in row.alternatives or ()
-        ),
-        generation=row.generation,
-    )
+# Any: JSON.
+def _read_groups(groups: Any) -> tuple[dict[str, str], ...]:
+    return tuple(as_strings(group) for group in groups)
+
+
+PROFILE: Final = Record(
+    DeviceProfile,
+    Row,
+    groups=From(_read_groups, Row.groups),
+    alternatives=From(
+        lambda lists: tuple(map(_read_groups, lists or ())), Row.alternatives
+    ),
+)
 
 
 def store_alternatives(
@@ -87,13 +83,15 @@ def has_any_name(
 # --- locks ---
 
 
-def lock_row(session: Session, uuid: str, viewer: str | None) -> Row:
-    """Lock a profile and return its row.
+def lock_profile(
+    session: Session, uuid: str, viewer: str | None
+) -> tuple[int, DeviceProfile]:
+    """Lock a profile; return the id of its row, and the profile.
 
     :raises DeviceProfileNotFound: the profile does not exist or is not visible
     """
-    statement = select(Row).where(Row.uuid == uuid, is_visible_to(viewer))
-    row = session.scalar(statement.with_for_update(of=Row))
+    statement = PROFILE.select().where(Row.uuid == uuid, is_visible_to(viewer))
+    row = session.execute(statement.with_for_update(of=Row)).one_or_none()
     if row is None:
         raise DeviceProfileNotFound(name=uuid)
-    return row
+    return row.row_id, PROFILE.read(row)

@@ -11,7 +11,9 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.core import query
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Device, DeviceProfile
+from cyborg_lite.db.profiles.rows import PROFILE
 from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile as Profile
 from cyborg_lite.model.queries import Page, Query
 from tests.support.sql_statements import statements
 
@@ -161,12 +163,11 @@ def test_select_page_marker_of_another_table_raises(profiles: Database) -> None:
 # --- cursors ----------------------------------------------------------------------
 
 
-def _read_page(database: Database, page_query: Query) -> Page[DeviceProfile]:
-    def read(session: Session) -> tuple[DeviceProfile, ...]:
-        def select_rows(page: Query) -> tuple[query.Rows, list[DeviceProfile]]:
-            chosen = select(DeviceProfile)
-            rows = query.select_page(session, chosen, page, _PROFILES)
-            return rows, [profile for (profile,) in rows]
+def _read_page(database: Database, page_query: Query) -> Page[Profile]:
+    def read(session: Session) -> tuple[Profile, ...]:
+        def select_rows(page: Query) -> tuple[query.Rows, list[Profile]]:
+            rows = query.select_page(session, PROFILE.select(), page, _PROFILES)
+            return rows, [PROFILE.read(row) for row in rows]
 
         return query.fill_page(page_query, _PROFILES, select_rows)
 
@@ -188,11 +189,10 @@ def test_fill_page_deleted_unreadable_rows_are_no_error(
     """The first two rows cannot be read; others delete them before the next SELECT."""
 
     def read(session: Session) -> str:
-        def select_rows(page: Query) -> tuple[query.Rows, list[DeviceProfile]]:
-            chosen = select(DeviceProfile)
-            rows = query.select_page(session, chosen, page, _PROFILES)
+        def select_rows(page: Query) -> tuple[query.Rows, list[Profile]]:
+            rows = query.select_page(session, PROFILE.select(), page, _PROFILES)
             _delete_profiles(session, deleted)
-            return rows, [row for (row,) in rows if row.name in 'dc']
+            return rows, [PROFILE.read(row) for row in rows if row.name in 'dc']
 
         page = query.fill_page(Query(limit=2), _PROFILES, select_rows)
         return ''.join(profile.name for profile in page)

@@ -13,7 +13,7 @@ from tests.builders.alternatives import LARGE, SMALL, create_profile
 def test_row_is_read_as_it_was_created(database: Database) -> None:
     profile = create_profile(database, (LARGE, SMALL))
     read = database.write(
-        lambda session: rows.read_profile(rows.lock_row(session, profile.uuid, None))
+        lambda session: rows.lock_profile(session, profile.uuid, None)[1]
     )
     assert read == profile
     assert rows.store_alternatives(profile.alternatives) == [[SMALL]]
@@ -25,4 +25,4 @@ def test_hidden_profile_cannot_be_locked(database: Database) -> None:
     change = ProfileChange(('is_public',), is_public=False)
     database.write(profiles.update_profile, profile.uuid, change)
     with pytest.raises(DeviceProfileNotFound):
-        database.write(rows.lock_row, profile.uuid, 'lab')
+        database.write(rows.lock_profile, profile.uuid, 'lab')
