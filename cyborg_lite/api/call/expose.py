@@ -38,13 +38,27 @@ _NO_VERSIONS: Final[Mapping[str, Microversion]] = MappingProxyType({})
 
 Method = Callable[[Any, Call], Any]  # of a controller; returns a view or None
 Decorator = Callable[[Method], Method]
+Check = Callable[[Call], None]
 Exposed = Callable[[Resource, pecan.Request, pecan.Response], webob.Response]
 
 
 # Any: the facts have various types.
-def _record_facts(method: Callable[..., Any], **facts: Any) -> None:
-    """Attach facts to a method for the API document. ``functools.wraps`` keeps them."""
-    vars(method).update(facts)
+def _add_check(check: Check, **facts: Any) -> Decorator:
+    """Return a decorator that adds a check before those of the decorators below it.
+
+    The facts describe the method in the API document.
+
+    :raises TypeError: ``expose`` is below, so nothing would run the check
+    """
+
+    def decorate(method: Method) -> Method:
+        if hasattr(method, 'exposed'):
+            raise TypeError(method)
+        checks = (check, *getattr(method, 'checks', ()))
+        vars(method).update(facts, checks=checks)
+        return method
+
+    return decorate
 
 
 def expose(
@@ -65,11 +79,15 @@ def expose(
         classes = _list_views(method.__annotations__['return'])
         views = tuple(view for view in classes if view not in accepted)
 
+        checks: tuple[Check, ...] = getattr(method, 'checks', ())
+
         @functools.wraps(method)
         def respond(
             self: Resource, request: pecan.Request, _response: pecan.Response
         ) -> webob.Response:
             call = Call(request.environ[REQUEST], self.context)
+            for check in checks:
+                check(call)
             view = method(self, call)
             if not views:
                 return _build_empty_response(status)
@@ -81,8 +99,8 @@ def expose(
             )
 
         del respond.__wrapped__  # Pecan would use the signature of the method
-        _record_facts(
-            respond, views=views, status=status, accepted=accepted, errors=errors
+        vars(respond).update(
+            views=views, status=status, accepted=accepted, errors=errors
         )
         exposed: Exposed = pecan.expose(content_type='application/json')(respond)
         return exposed
@@ -113,33 +131,21 @@ def requires(rule: str, service_for: str | None = None) -> Decorator:
         sentence
     """
 
-    def decorate(method: Method) -> Method:
-        @functools.wraps(method)
-        def authorize(self: Any, call: Call) -> Any:
-            call.authorize(rule)
-            if service_for is not None:
-                call.require_service(service_for)
-            return method(self, call)
+    def authorize(call: Call) -> None:
+        call.authorize(rule)
+        if service_for is not None:
+            call.require_service(service_for)
 
-        _record_facts(authorize, rule=rule, service_for=service_for)
-        return authorize
-
-    return decorate
+    return _add_check(authorize, rule=rule, service_for=service_for)
 
 
 def since(version: Microversion, feature: str) -> Decorator:
     """Refuse older microversions with an error that names the ``feature``."""
 
-    def decorate(method: Method) -> Method:
-        @functools.wraps(method)
-        def check_version(self: Any, call: Call) -> Any:
-            call.require_version(version, feature)
-            return method(self, call)
+    def check_version(call: Call) -> None:
+        call.require_version(version, feature)
 
-        _record_facts(check_version, since=version)
-        return check_version
-
-    return decorate
+    return _add_check(check_version, since=version)
 
 
 def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
@@ -166,32 +172,26 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
     if selectable:
         versions[field_selection.ARGUMENT] = selectable_since
 
-    def decorate(method: Method) -> Method:
-        @functools.wraps(method)
-        def parse_input(self: Any, call: Call) -> Any:
-            version = call.microversion
-            extra = [name for name, since in versions.items() if since <= version]
-            call.parse_arguments((*arguments, *extra), filters)
-            _select_fields(call, selectable)
-            call.parse_precondition(supported=precondition)
-            if body is not None:
-                call.parse_body(body)
-            return method(self, call)
+    def parse_input(call: Call) -> None:
+        version = call.microversion
+        extra = [name for name, since in versions.items() if since <= version]
+        call.parse_arguments((*arguments, *extra), filters)
+        _select_fields(call, selectable)
+        call.parse_precondition(supported=precondition)
+        if body is not None:
+            call.parse_body(body)
 
-        _record_facts(
-            parse_input,
-            arguments=arguments,
-            newer=newer,
-            argument_versions=argument_versions,
-            selectable=selectable,
-            selectable_since=selectable_since,
-            filters=filters,
-            body=body,
-            precondition=precondition,
-        )
-        return parse_input
-
-    return decorate
+    return _add_check(
+        parse_input,
+        arguments=arguments,
+        newer=newer,
+        argument_versions=argument_versions,
+        selectable=selectable,
+        selectable_since=selectable_since,
+        filters=filters,
+        body=body,
+        precondition=precondition,
+    )
 
 
 def _select_fields(call: Call, views: tuple[type[View], ...]) -> None:

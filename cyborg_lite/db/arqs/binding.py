@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from oslo_db.exception import DBDuplicateEntry
-from sqlalchemy import bindparam, or_, select, update
+from sqlalchemy import Update, bindparam, or_, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import release
@@ -137,6 +137,27 @@ def _accept(
 ) -> NewJob:
     """Move all ARQs to BindStarted; return the job with the generation of the bind."""
     (instance,) = {binding.instance_uuid for binding in bindings.values()}
+    requested, has_earlier = _list_bindable(session, bindings, instance, scope)
+    if has_earlier:
+        release.delete_failed_arqs(session, instance, list(bindings), job.request_id)
+    generation: int = max(row.generation for row in requested) + 1
+    statement, values = _build_start(bindings, instance, generation, requested)
+    try:
+        started = change(session, statement, values)
+    except DBDuplicateEntry:
+        raise InstanceHasArqs(instance=instance) from None
+    if started != len(bindings):
+        raise ArqStateConflict(event=Event.BIND, state=State.BIND_STARTED)
+    record_step(session, bindings, State.BIND_STARTED, Actor.CLIENT)
+    has_alternatives = any(row.has_alternatives for row in requested)
+    return add_bind_generation(job, generation, has_alternatives=has_alternatives)
+
+
+# Any: the columns of _ARQS, here and below.
+def _list_bindable(
+    session: Session, bindings: Mapping[str, Binding], instance: str, scope: Scope
+) -> tuple[list[Any], bool]:
+    """Return the ARQs, and whether the instance has others whose bind has failed."""
     parameters = {'uuids': list(bindings), 'instance': instance}
     arq_rows = session.connection().execute(_ARQS, parameters)
     rows = {row.uuid: row for row in arq_rows}
@@ -153,25 +174,16 @@ def _accept(
     for row in requested:
         next_state(State(row.state), Event.BIND)
     former_servers.check_former_server(session, instance, requested)
-    if earlier:
-        release.delete_failed_arqs(session, instance, list(bindings), job.request_id)
-    generation = _start(session, bindings, instance, requested)
-    record_step(session, bindings, State.BIND_STARTED, Actor.CLIENT)
-    has_alternatives = any(row.has_alternatives for row in requested)
-    return add_bind_generation(job, generation, has_alternatives=has_alternatives)
+    return requested, bool(earlier)
 
 
-def _start(
-    session: Session,
+def _build_start(
     bindings: Mapping[str, Binding],
     instance: str,
+    generation: int,
     arqs: Sequence[Any],
-) -> int:
-    """Move the ARQs to BindStarted and return the generation of the bind.
-
-    :param arqs: the rows of the ARQs as they were read; Any: the columns of _ARQS
-    """
-    generation: int = max(arq.generation for arq in arqs) + 1
+) -> tuple[Update, dict[str, Any]]:
+    """Return the statement that moves the ARQs to BindStarted, and its parameters."""
     creators = {arq.uuid: arq.project_id for arq in arqs}
     values: dict[str, Any] = {  # column values, and parameters
         'state': State.BIND_STARTED,
@@ -195,13 +207,7 @@ def _start(
             for uuid, binding in bindings.items()
         }
     statement, common = values_by_row(_START, Arq.uuid, columns)
-    try:
-        started = change(session, statement, {**values, **common})
-    except DBDuplicateEntry:
-        raise InstanceHasArqs(instance=instance) from None
-    if started != len(bindings):
-        raise ArqStateConflict(event=Event.BIND, state=State.BIND_STARTED)
-    return generation
+    return statement, {**values, **common}
 
 
 @dataclass(frozen=True, slots=True)

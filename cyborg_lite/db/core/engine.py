@@ -73,7 +73,7 @@ class Database:
         :raises InvalidInput: a value does not fit its column
         :raises DatabaseError: any other error of the database
         """
-        return self._run(_WRITER, lambda session: work(session, *args, **kwargs))
+        return self._run(_WRITER, work, *args, **kwargs)
 
     def read(
         self,
@@ -82,7 +82,7 @@ class Database:
         **kwargs: P.kwargs,
     ) -> T:
         """Run ``work`` in one read transaction and return its result; see ``write``."""
-        return self._run(_READER, lambda session: work(session, *args, **kwargs))
+        return self._run(_READER, work, *args, **kwargs)
 
     @property
     def engines(self) -> tuple[Engine, ...]:
@@ -99,7 +99,13 @@ class Database:
         if started is not None:
             started.facade.dispose_pool()
 
-    def _run(self, side: str, work: Callable[[Session], T]) -> T:
+    def _run(
+        self,
+        side: str,
+        work: Callable[Concatenate[Session, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
         deadline = time.monotonic() + _RECONNECT_TIMEOUT
         committing = False
 
@@ -116,7 +122,7 @@ class Database:
             engine = self._start().engines[side]
             with engine.connect() as connection, _open(connection) as session:
                 session.info[outbox.ENABLED] = self._notifies
-                result = work(session)
+                result = work(session, *args, **kwargs)
                 session.flush()
                 if side == _WRITER:
                     committing = True

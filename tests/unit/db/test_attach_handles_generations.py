@@ -110,15 +110,18 @@ def test_accept_bind_generation_exceeds_all_arqs(database: Database) -> None:
     assert read_generation(rebound.accept(1).payload) == 2
 
 
-def test_accept_bind_generation_raised_meanwhile_raises(database: Database) -> None:
+def test_accept_bind_generation_raised_meanwhile_raises(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The ARQ was bound and unbound since it was read."""
     rebound = Rebound(database)
     arqs = database.read(_read_arqs, rebound.uuids)
     rebound.accept(0)
     rebound.unbind()
     binding_by_arq = bindings(rebound.uuids, rebound.cards[1], rebound.instance)
+    monkeypatch.setattr(binding, '_list_bindable', lambda *_: (arqs, False))
     with pytest.raises(ArqStateConflict):
-        database.write(binding._start, binding_by_arq, rebound.instance, arqs)
+        database.write(binding.accept_bind, binding_by_arq, EVERYBODY, BIND, OWNER)
 
 
 # Any: the columns of the SELECT.

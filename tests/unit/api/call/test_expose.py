@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the decorators of controller methods, and of their order."""
 
+from types import SimpleNamespace
 from typing import Any, Final
 
+import pecan
 import pytest
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.call.expose import accepts, expose, requires, since
+from cyborg_lite.api.call.expose import REQUEST, accepts, expose, requires, since
 from cyborg_lite.api.call.validation import Schema
 from cyborg_lite.api.microversion import V2_3, V2_4
 from cyborg_lite.api.views.jobs import JobView
@@ -41,11 +43,18 @@ def build_post(path: str, body: Any, headers: dict[str, str] = ADMIN) -> Call:
     return Call(build_request(path, body, headers, V2_4), build_api_context())
 
 
+def respond(method: Any, call: Call) -> Any:
+    """Return the JSON that the exposed method answers to the request of the call."""
+    request: Any = SimpleNamespace(environ={REQUEST: call._request})
+    controller: Any = SimpleNamespace(context=call._context)
+    return expose()(method)(controller, request, pecan.Response()).json
+
+
 def test_accepts_passes_arguments_and_body() -> None:
-    assert make(None, build_post('/x?limit=1&state=up', [5])) == (
+    assert respond(make, build_post('/x?limit=1&state=up', [5])) == [
         {'limit': '1', 'state': 'up'},
         [5],
-    )
+    ]
 
 
 @pytest.mark.parametrize(
@@ -61,25 +70,25 @@ def test_accepts_passes_arguments_and_body() -> None:
 def test_decorators_report_first_error(call: Call, refusal: type[CyborgError]) -> None:
     """The calls also contain all the later errors."""
     with pytest.raises(refusal):
-        make(None, call)
+        respond(make, call)
 
 
 def test_requires_service_refuses_other_callers() -> None:
     with pytest.raises(ServiceTokenRequired, match='Binding'):
-        bind(None, build_call(headers=ADMIN))
+        respond(bind, build_call(headers=ADMIN))
     service = {**ADMIN, 'X-Service-Roles': NOVA['X-Service-Roles']}
-    assert bind(None, build_call(headers=service)) == 'bound'
+    assert respond(bind, build_call(headers=service)) == 'bound'
 
 
 def test_requires_checks_rule_of_service() -> None:
     with pytest.raises(Forbidden):
-        bind(None, build_call(headers=NOVA))
+        respond(bind, build_call(headers=NOVA))
 
 
 def test_newer_arguments_require_2_4() -> None:
-    assert show(None, build_call('/x?state=up', version=V2_4)) == {'state': 'up'}
+    assert respond(show, build_call('/x?state=up', version=V2_4)) == {'state': 'up'}
     with pytest.raises(InvalidInput, match='state'):
-        show(None, build_call('/x?state=up', version=V2_3))
+        respond(show, build_call('/x?state=up', version=V2_3))
 
 
 def test_decorators_publish_their_arguments() -> None:
@@ -109,6 +118,12 @@ _FACTS: Final[dict[str, Any]] = {
     'newer': ('c',),
     'body': LIST,
 }
+
+
+def test_check_outside_expose_is_refused() -> None:
+    exposed: Any = expose()(show)
+    with pytest.raises(TypeError):
+        requires(RULE)(exposed)
 
 
 def test_expose_returns_json_or_no_body(client: Client) -> None:

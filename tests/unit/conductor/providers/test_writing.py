@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the application of operations: requests, generations and problems."""
 
-from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -155,15 +154,6 @@ def test_apply_rejected_creation_skips_rest_of_provider(
     assert writer.error is REJECTED
 
 
-def test_apply_creation_name_taken_is_problem(
-    placement: FakePlacement, writer: ProviderWriter
-) -> None:
-    placement.create_provider('namesake', NAME, None)
-    writer.apply(creations())
-    assert reasons(writer) == ['provider namesake has its name']
-    assert writer.error is None
-
-
 def test_apply_creation_in_other_tree_is_noted(
     placement: FakePlacement, progress: SyncProgress, writer: ProviderWriter
 ) -> None:
@@ -211,38 +201,6 @@ def test_apply_unchanged_inventories_raises_generation(
     assert progress.changes == []
 
 
-def test_apply_class_in_use_sets_closure(
-    placement: FakePlacement, progress: SyncProgress, updater: ProviderWriter
-) -> None:
-    placement.allocate(GPU, {'PGPU': 1})
-    placement.providers[GPU].node = replace(placement.providers[GPU].node, generation=0)
-    merged = {**CLOSED, 'VGPU': ProviderInventory(8)}
-    closure = Closure(merged, 'obsolete, but allocated')
-    updater.apply([SetInventories(GPU, {'VGPU': ProviderInventory(8)}, closure)])
-    assert placement.providers[GPU].inventories == merged
-    assert reasons(updater) == ['obsolete, but allocated']
-    assert len(progress.changes) == 1
-
-
-@pytest.mark.parametrize('is_old', [False, True])
-def test_apply_move_needs_new_placement(
-    placement: FakePlacement,
-    progress: SyncProgress,
-    updater: ProviderWriter,
-    is_old: bool,
-) -> None:
-    placement.create_provider('shelf', 'compute-1_shelf', 'root')
-    placement.is_old = is_old
-    updater.apply([MoveProvider(GPU, NAME, 'shelf'), SetTraits(GPU, frozenset())])
-    if is_old:
-        (reason,) = reasons(updater)
-        assert 'does not support microversion 1.37' in reason
-        assert progress.changes == []
-    else:
-        assert placement.providers[GPU].node.parent_uuid == 'shelf'
-        assert descriptions(progress)[0] == 'was below root'
-
-
 def test_apply_rename_taken_meanwhile_is_problem(
     placement: FakePlacement, updater: ProviderWriter
 ) -> None:
@@ -256,25 +214,6 @@ def test_apply_rename_taken_meanwhile_is_problem(
 
 
 # --- removal --------------------------------------------------------------------------
-
-
-def test_apply_deletion_of_free_provider(
-    placement: FakePlacement, progress: SyncProgress, updater: ProviderWriter
-) -> None:
-    updater.apply([DeleteProvider(GPU, CLOSURE)])
-    assert GPU not in placement.providers
-    assert (progress.deleted, descriptions(progress)) == ({GPU}, ['deleted'])
-    assert updater.problems == []
-
-
-def test_apply_deletion_of_allocated_provider_closes_it(
-    placement: FakePlacement, updater: ProviderWriter
-) -> None:
-    placement.allocate(GPU, {'PGPU': 1})
-    placement.providers[GPU].node = replace(placement.providers[GPU].node, generation=0)
-    updater.apply([DeleteProvider(GPU, CLOSURE)])
-    assert placement.providers[GPU].inventories == CLOSED
-    assert reasons(updater) == [CLOSURE.reason]
 
 
 def test_apply_deletion_with_child_empties_provider(

@@ -27,7 +27,6 @@ from cyborg_lite.model.providers.providers import (
     ProviderInventory,
     ProviderRow,
     TreeNode,
-    build_root,
 )
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG
 
@@ -151,39 +150,3 @@ def test_plan_obstacle_of_misplaced_provider_is_problem() -> None:
         moved = MoveProvider('gpu', 'host_gpu', 'root')
         assert result.updates == (() if obstacle else (moved,))
         assert bool(result.problems) is bool(obstacle)
-
-
-# --- own roots ---
-
-ROOT: Final = build_root(HOST).uuid
-
-
-def own_root(name: str, *traits: str) -> HostFacts:
-    actual = ActualProvider(node(ROOT, name, None), {}, frozenset(traits))
-    return replace(FACTS, actual={ROOT: actual}, owns_root=True)
-
-
-def test_plan_absent_root_is_created_first() -> None:
-    result = plan({}, ROW, root=ROOT, facts=replace(FACTS, owns_root=True))
-    assert result.creations[0] == CreateProvider(ROOT, HOST, None)
-    assert result.updates[-1] == SetTraits(ROOT, frozenset({OWNER_CYBORG}))
-
-
-def test_plan_misnamed_root_is_renamed_and_owned() -> None:
-    result = plan({}, ROW, root=ROOT, facts=own_root('misnamed', 'HW_GPU_API'))
-    assert result.creations[0] == MoveProvider(ROOT, HOST, None)
-    assert result.updates[-1] == SetTraits(
-        ROOT, frozenset({OWNER_CYBORG, 'HW_GPU_API'})
-    )
-
-
-@pytest.mark.parametrize('owned', [('old',), ()])
-def test_plan_root_without_rows_is_deleted_last(owned: tuple[str, ...]) -> None:
-    facts = replace(own_root(HOST, OWNER_CYBORG), deletes_leftovers=True)
-    result = plan({'old': 'host_old'}, root=ROOT, owned=owned, facts=facts)
-    deletion = DeleteProvider(
-        ROOT, replace(CLOSURE, inventories=None), frozenset({'old'})
-    )
-    assert result.updates == (
-        (DeleteProvider('old', CLOSURE), deletion) if owned else ()
-    )
