@@ -398,6 +398,7 @@ def _create_arqs() -> None:
         sa.Column('instance_uuid', sa.String(36)),
         sa.Column('instance_slot', sa.Integer),
         sa.Column('status_reason', sa.String(255)),
+        sa.Column('error_code', sa.String(64)),
         _not_null('for_former_server', sa.Boolean),
         _not_null('generation', sa.Integer),
         _not_null('resource_class', sa.String(255)),
@@ -422,6 +423,7 @@ def _create_arq_events() -> None:
         _not_null('step', sa.String(32)),
         _not_null('actor', sa.String(32)),
         sa.Column('reason', sa.String(255)),
+        sa.Column('error_code', sa.String(64)),
         _not_null('at', _TIME),
     )
 

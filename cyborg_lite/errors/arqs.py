@@ -130,6 +130,32 @@ class HandlesContended(CyborgError):
     message = 'Other transactions are claiming the free attach handles.'
 
 
+class BindExpired(CyborgError):
+    """The bind did not succeed before its deadline."""
+
+    code = 409
+    message = 'The bind exceeded its deadline: {reason}'
+    advice = 'Remove the cause, or raise [conductor] bind_deadline.'
+
+
+class BindStopped(CyborgError):
+    """An operator cancelled the job of the bind."""
+
+    code = 409
+    message = '{reason}'
+    advice = 'Create the instance again.'
+
+
+class DeviceNotRebuilt(CyborgError):
+    """The host could not rebuild the device after a reboot."""
+
+    code = 409
+    message = '{reason}'
+    advice = (
+        'Check the device and the log of the agent, then create the instance again.'
+    )
+
+
 class BindCancelled(CyborgError):
     """The ARQ was unbound or deleted during the bind."""
 

@@ -37,6 +37,14 @@ def describe_cause(kind: type[CyborgError]) -> str:
     return ' '.join((kind.__doc__ or '').split())
 
 
+def describe_code(code: str | None) -> str:
+    """Return the cause of a code. Unlike a text of one case it names no host or path.
+
+    :param code: None, or a code of another release: the general cause
+    """
+    return describe_cause(list_errors().get(code or '', CyborgError))
+
+
 @functools.cache
 def list_errors() -> Mapping[str, type[CyborgError]]:
     """Return all error classes by code, in alphabetic order."""

@@ -82,6 +82,14 @@ class Call:
         return self.caller.service_request and is_nova_api(agent)
 
     @property
+    def sees_hosts(self) -> bool:
+        """Return True if the caller may read texts that name hosts, paths or devices.
+
+        The Compute service needs them for its log. Its tenants do not see its calls.
+        """
+        return self.caller.is_admin or self.caller.service_request
+
+    @property
     def may_wait(self) -> bool:
         """Return True if the process can serve other requests at the same time."""
         return bool(self._request.environ.get('wsgi.multithread'))

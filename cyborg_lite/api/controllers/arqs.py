@@ -10,7 +10,8 @@ from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.schemas import arqs as schemas
-from cyborg_lite.api.views.arqs import ArqList, ArqView, EventList
+from cyborg_lite.api.views.arqs import ArqList, ArqView, EventList, select_reason
+from cyborg_lite.api.views.shapes import HIDDEN
 from cyborg_lite.errors.arqs import (
     ArqNotFound,
     ArqsNotResolved,
@@ -21,6 +22,7 @@ from cyborg_lite.errors.arqs import (
 )
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
+from cyborg_lite.errors.registry import find_code
 from cyborg_lite.model import uuids
 from cyborg_lite.model.arqs.arqs import RESOLVED_STATES, UNREADY_STATES, Arq, State
 from cyborg_lite.model.profiles.device_profiles import AttachTarget
@@ -29,8 +31,15 @@ from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import format_value
 
 _BINDING: Final = 'Binding or unbinding an ARQ'
+_DEVICE_LOST: Final = find_code(InstanceDeviceLost)
 _RESOLVED: Final = tuple(sorted({*RESOLVED_STATES, State.UNKNOWN}))
-_DETAILS: Final = ('status_reason', 'state_times', 'deployable_uuid', 'device_uuid')
+_DETAILS: Final = (
+    'status_reason',
+    'error_code',
+    'state_times',
+    'deployable_uuid',
+    'device_uuid',
+)
 _EXACT: Final = ('hostname', 'device_rp_uuid', 'device_profile_name', 'project_id')
 
 
@@ -80,10 +89,10 @@ class ArqCollection(Resource):
         if call.microversion < V2_4 and not call.is_from_nova_api:
             # A client that sends bind_state expects failed binds in the response.
             if self.context.refuse_failed_binds and not _needs_resolved(call):
-                _check_no_bind_failed(instance, arqs)
-                _check_no_device_lost(instance, arqs)
+                _check_no_bind_failed(call, instance, arqs)
+                _check_no_device_lost(call, instance, arqs)
             if self.context.hold_power_on:
-                _check_devices_ready(instance, arqs)
+                _check_devices_ready(call, instance, arqs)
         _check_resolved(call, instance, arqs)
 
     @expose(status=201, errors=(404, 409))
@@ -260,7 +269,7 @@ def _is_complete(query: Query) -> bool:
     return (*query.filters, query.limit, query.marker) == ('instance_uuid', None, None)
 
 
-def _check_no_bind_failed(instance: str, arqs: Sequence[Arq]) -> None:
+def _check_no_bind_failed(call: Call, instance: str, arqs: Sequence[Arq]) -> None:
     """Check that no ARQ of an instance has failed.
 
     Nova accepts a failed ARQ as the result of a bind, and starts the instance without
@@ -270,7 +279,10 @@ def _check_no_bind_failed(instance: str, arqs: Sequence[Arq]) -> None:
     """
     failed = [arq for arq in arqs if arq.state is State.BIND_FAILED]
     if failed:
-        reasons = dict.fromkeys(arq.status_reason or 'unknown' for arq in failed)
+        reasons = dict.fromkeys(
+            select_reason(arq.status_reason, arq.error_code, call) or 'unknown'
+            for arq in failed
+        )
         raise InstanceBindFailed(
             instance=instance,
             arqs=', '.join(arq.uuid for arq in failed),
@@ -278,7 +290,7 @@ def _check_no_bind_failed(instance: str, arqs: Sequence[Arq]) -> None:
         )
 
 
-def _check_no_device_lost(instance: str, arqs: Sequence[Arq]) -> None:
+def _check_no_device_lost(call: Call, instance: str, arqs: Sequence[Arq]) -> None:
     """Check that no device of an instance has left the host or has failed.
 
     :raises InstanceDeviceLost: a device that the guest uses is lost
@@ -289,13 +301,18 @@ def _check_no_device_lost(instance: str, arqs: Sequence[Arq]) -> None:
     if affected_arqs:
         raise InstanceDeviceLost(
             instance=instance,
-            host=', '.join(sorted({arq.hostname or '' for arq in affected_arqs})),
+            host=_name_hosts(call, affected_arqs),
             arqs=', '.join(arq.uuid for arq in affected_arqs),
-            reason=' '.join(dict.fromkeys(arq.device_loss for arq in affected_arqs)),
+            reason=' '.join(
+                dict.fromkeys(
+                    select_reason(arq.device_loss, _DEVICE_LOST, call) or ''
+                    for arq in affected_arqs
+                )
+            ),
         )
 
 
-def _check_devices_ready(instance: str, arqs: Sequence[Arq]) -> None:
+def _check_devices_ready(call: Call, instance: str, arqs: Sequence[Arq]) -> None:
     """Check that the agent has confirmed the devices of an instance.
 
     At power-on Nova reads the ARQs of an instance and ignores their states. Nova must
@@ -314,9 +331,14 @@ def _check_devices_ready(instance: str, arqs: Sequence[Arq]) -> None:
     if unconfirmed:
         raise PowerOnHeld(
             instance=instance,
-            host=', '.join(sorted({arq.hostname or '' for arq in unconfirmed})),
+            host=_name_hosts(call, unconfirmed),
             arqs=', '.join(arq.uuid for arq in unconfirmed),
         )
+
+
+def _name_hosts(call: Call, arqs: Sequence[Arq]) -> str:
+    names = sorted({arq.hostname or '' for arq in arqs})
+    return ', '.join(names) if call.sees_hosts else HIDDEN
 
 
 def _check_resolved(call: Call, instance: str, arqs: Sequence[Arq]) -> None:

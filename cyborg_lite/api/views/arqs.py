@@ -7,9 +7,10 @@ from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.microversion import V2_4, V2_20
+from cyborg_lite.api.microversion import V2_4, V2_5, V2_20
 from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, since, source
 from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
+from cyborg_lite.errors.registry import describe_code
 from cyborg_lite.model.arqs.arqs import HANDLE_SHOWN_STATES, Actor, Arq, State, Step
 from cyborg_lite.model.profiles.device_profiles import AttachTarget
 
@@ -46,6 +47,7 @@ class ArqView(View):
     created_at = datetime
     updated_at = nullable(datetime)
     status_reason = since(V2_4, nullable(str))
+    error_code = since(V2_5, nullable(str))
     attach_target = since(V2_4, enum_of(AttachTarget))
     deployable_uuid = since(V2_4, nullable(UUID))
     device_uuid = since(V2_4, nullable(UUID))
@@ -57,6 +59,11 @@ class ArqView(View):
         """Return the state, or before 2.4 the nearest state of 2.0."""
         is_newer = call.microversion >= V2_4
         return arq.state if is_newer else _SHOWN_AS.get(arq.state, arq.state)
+
+    @staticmethod
+    def render_status_reason(arq: Arq, call: Call) -> str | None:
+        """Return the reason of the last failure, in the words for the caller."""
+        return select_reason(arq.status_reason, arq.error_code, call)
 
     @staticmethod
     def render_attach_handle_type(arq: Arq, call: Call) -> str:
@@ -72,6 +79,16 @@ class ArqView(View):
     def render_attach_handle_info(arq: Arq, call: Call) -> Mapping[str, str]:
         """Return the address of the handle; empty: it is not shown."""
         return arq.attach_handle_info if _shows_handle(arq, call) else {}
+
+
+def select_reason(reason: str | None, code: str | None, call: Call) -> str | None:
+    """Return the reason of a failure; for tenants, the cause of its code.
+
+    A reason may come from a driver or tool, and name the host, paths and devices.
+
+    :param code: None: not known
+    """
+    return reason if reason is None or call.sees_hosts else describe_code(code)
 
 
 def _shows_handle(arq: Arq, call: Call) -> bool:
@@ -100,7 +117,8 @@ class EventView(View):
     actor = source('step.actor', enum_of(Actor))
     at = source('step.at', datetime)
     duration = nullable(float)
-    reason = source('step.reason', nullable(str))
+    reason = nullable(str)
+    error_code = since(V2_5, source('step.error_code', nullable(str)))
 
     @staticmethod
     def render_duration(pair: _Pair, call: Call) -> float | None:
@@ -109,6 +127,11 @@ class EventView(View):
         if following is None:
             return None
         return max(0.0, (following.at - step.at).total_seconds())
+
+    @staticmethod
+    def render_reason(pair: _Pair, call: Call) -> str | None:
+        """Return the reason of a failure, in the words for the caller."""
+        return select_reason(pair.step.reason, pair.step.error_code, call)
 
 
 class EventList(View):

@@ -27,7 +27,7 @@ Convert = Callable[[Any, Call], Any]
 """Returns the JSON of a value for a call."""
 
 _UUID: Final = re.compile('[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')
-_HIDDEN: Final = '(hidden)'
+HIDDEN: Final = '(hidden)'
 
 
 class Shape(types.UserType):  # type: ignore[misc]  # untyped base
@@ -115,7 +115,7 @@ class _Reason(Shape):
         def convert(reason: str, call: Call) -> str | None:
             if not reason:
                 return empty
-            return reason if call.caller.is_admin else _UUID.sub(_HIDDEN, reason)
+            return reason if call.caller.is_admin else _UUID.sub(HIDDEN, reason)
 
         return convert
 

@@ -26,10 +26,13 @@ from cyborg_lite.db.arqs import binding, claiming
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.errors.arqs import (
     BindCancelled,
+    BindExpired,
+    BindStopped,
     HandleNotAttachable,
     HandlesContended,
     NoFreeHandle,
 )
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.devices import DeployableInUse
 from cyborg_lite.errors.drivers import DriverError
@@ -188,7 +191,7 @@ class BindHandler:
             DriverError,
             DeployableInUse,
         ) as error:
-            return self._fail(job, payload, error.text)
+            return self._fail(job, payload, error)
 
     def _load(self, payload: BindPayload, job: Job) -> bool:
         """Load the bitstreams of the ARQs; return True if there are any."""
@@ -200,20 +203,19 @@ class BindHandler:
     def expire(self, job: Job, reason: str) -> Job | None:
         """Move the ARQs to BindFailed and return the Nova event job."""
         payload = BindPayload.from_json(job.payload)
-        if not job.cancelled:
-            reason = f'The bind exceeded its deadline: {reason}'
-        return self._fail(job, payload, reason)
+        kind = BindStopped if job.cancelled else BindExpired
+        return self._fail(job, payload, kind(reason=reason))
 
-    def _fail(self, job: Job, payload: BindPayload, reason: str) -> Job | None:
+    def _fail(self, job: Job, payload: BindPayload, error: CyborgError) -> Job | None:
         LOG.warning(
             'Bind of instance %s failed: %s ARQs %s',
             payload.instance_uuid,
-            reason,
+            error.text,
             ', '.join(payload.arq_uuids),
         )
         event_job = self._build_event_job(payload, succeeded=False)
         return self._database.write(
-            binding.fail_bind, job, payload.arq_uuids, reason, event_job
+            binding.fail_bind, job, payload.arq_uuids, error, event_job
         )
 
     def _build_event_job(self, payload: BindPayload, *, succeeded: bool) -> NewJob:

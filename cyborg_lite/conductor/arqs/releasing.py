@@ -44,7 +44,7 @@ class ReleaseHandler:
             if handle.changed:
                 self._loader.restore(handle, job.request_id)
         except CyborgError as error:
-            self._database.write(release.record_release_failure, handle, error.text)
+            self._database.write(release.record_release_failure, handle, error)
             raise
         self._database.write(release.record_release, job, handle)
         return None

@@ -55,12 +55,14 @@ from cyborg_lite.db.devices.devices import describe_loss, is_lost
 from cyborg_lite.db.jobs import outbox
 from cyborg_lite.db.profiles import former_servers
 from cyborg_lite.db.profiles.rows import has_name, is_visible_to
-from cyborg_lite.errors.arqs import ArqNotFound
+from cyborg_lite.errors.arqs import ArqNotFound, InstanceDeviceLost
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.profiles import (
     DeviceProfileDisabled,
     DeviceProfileNotFound,
     EmptyDeviceProfile,
 )
+from cyborg_lite.errors.registry import find_code
 from cyborg_lite.model.arqs.arqs import (
     STORED_STATES,
     Actor,
@@ -143,6 +145,10 @@ _DETAILED_ARQ: Final = Record(
     Row,
     **_COMPUTED,
     status_reason=func.coalesce(Row.status_reason, func.nullif(_LOSS, '')),
+    error_code=case(
+        (and_(Row.status_reason.is_(None), _LOSS != ''), find_code(InstanceDeviceLost)),
+        else_=Row.error_code,
+    ),
     deployable_uuid=Deployable.uuid,
     device_uuid=Device.uuid,
     state_times=From(_read_times, Row.created_at, *_STATE_TIMES),
@@ -412,17 +418,34 @@ def scope_filter(scope: Scope) -> ColumnElement[bool]:
 _INSERT: Final = insert(ArqEvent).values(at=now_utc())
 _STEP: Final = Record(Step, ArqEvent)
 
+NO_FAILURE: Final = {'status_reason': None, 'error_code': None}
+"""Columns of an ARQ whose last bind or release has not failed."""
+
+
+def describe_failure(error: CyborgError) -> dict[str, str]:
+    """Return the columns of an ARQ whose bind or release has failed."""
+    reason = error.text[:REASON_MAX_LENGTH]
+    return {'status_reason': reason, 'error_code': find_code(type(error))}
+
 
 def record_step(
     session: Session,
     uuids: Iterable[str],
     step: str,
     actor: Actor,
-    reason: str | None = None,
+    error: CyborgError | None = None,
 ) -> None:
-    """Store the same step for all ARQs ``uuids``, in at most one statement."""
-    shortened = reason[:REASON_MAX_LENGTH] if reason else None
-    values = {'step': step, 'actor': actor, 'reason': shortened}
+    """Store the same step for all ARQs ``uuids``, in at most one statement.
+
+    :param error: None: the step is no failure
+    """
+    failure = describe_failure(error) if error else NO_FAILURE
+    values = {
+        'step': step,
+        'actor': actor,
+        'reason': failure['status_reason'],
+        'error_code': failure['error_code'],
+    }
     rows = [{'arq_uuid': uuid, **values} for uuid in uuids]
     if rows:
         change(session, _INSERT, rows)

@@ -15,7 +15,7 @@ from sqlalchemy import Update, bindparam, or_, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import release
-from cyborg_lite.db.arqs.arqs import record_step
+from cyborg_lite.db.arqs.arqs import NO_FAILURE, describe_failure, record_step
 from cyborg_lite.db.arqs.attach_handles import (
     GENERATION_PARAMETER,
     IS_CURRENT_BIND,
@@ -35,6 +35,7 @@ from cyborg_lite.errors.arqs import (
     HandlesNotConfirmed,
     InstanceHasArqs,
 )
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.arqs.arqs import (
     Actor,
     Binding,
@@ -53,7 +54,6 @@ from cyborg_lite.model.jobs import (
     add_bind_generation,
     read_bind_generation,
 )
-from cyborg_lite.model.limits import REASON_MAX_LENGTH
 
 CLAIMED: Final = 'Claimed'
 """Step of a bind that has claimed handles, which the host prepares now."""
@@ -187,7 +187,7 @@ def _build_start(
     creators = {arq.uuid: arq.project_id for arq in arqs}
     values: dict[str, Any] = {  # column values, and parameters
         'state': State.BIND_STARTED,
-        'status_reason': None,
+        **NO_FAILURE,
         'instance_uuid': instance,
         'generation': generation,
         'uuids': list(bindings),
@@ -311,7 +311,7 @@ def _check_confirmed(session: Session, job: Job, prepared: PreparedBind) -> None
 
 
 def fail_bind(
-    session: Session, job: Job, uuids: Sequence[str], reason: str, failed: NewJob
+    session: Session, job: Job, uuids: Sequence[str], error: CyborgError, failed: NewJob
 ) -> Job | None:
     """Move the ARQs to BindFailed and release the handles that the bind has claimed.
 
@@ -329,10 +329,10 @@ def fail_bind(
         return None
     values: dict[str, Any] = {  # column values, and parameters
         'state': State.BIND_FAILED,
-        'status_reason': reason[:REASON_MAX_LENGTH],
+        **describe_failure(error),
     }
     change(session, _END, values | parameters)
-    record_step(session, failing, State.BIND_FAILED, Actor.CONDUCTOR, reason)
+    record_step(session, failing, State.BIND_FAILED, Actor.CONDUCTOR, error)
     return queue.replace_job(session, job, failed)
 
 
@@ -374,7 +374,7 @@ def _set_bound(
 ) -> None:
     values: dict[str, Any] = {  # column values, and parameters
         'state': State.BOUND,
-        'status_reason': None,
+        **NO_FAILURE,
         'uuids': uuids,
         GENERATION_PARAMETER: read_bind_generation(job.payload),
     }

@@ -14,7 +14,7 @@ from sqlalchemy import and_, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import usages
-from cyborg_lite.db.arqs.arqs import record_step
+from cyborg_lite.db.arqs.arqs import NO_FAILURE, describe_failure, record_step
 from cyborg_lite.db.arqs.attach_handles import list_handles_to_rebuild
 from cyborg_lite.db.core.change import change, value_by_row
 from cyborg_lite.db.core.clock import now_utc
@@ -26,11 +26,11 @@ from cyborg_lite.db.core.tables import (
     Service,
 )
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.errors.arqs import DeviceNotRebuilt
 from cyborg_lite.model.arqs.arqs import Actor, Event, State, next_state
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import RecoveryResult
 from cyborg_lite.model.jobs import ConnectPayload, JobType, NewJob, NovaEventPayload
-from cyborg_lite.model.limits import REASON_MAX_LENGTH
 
 _REBUILDING: Final = next_state(State.BOUND, Event.REBUILD)
 _REBUILT: Final = next_state(_REBUILDING, Event.SUCCEED)
@@ -118,7 +118,7 @@ def _lock_arqs(session: Session, uuids: Collection[str], state: State) -> Sequen
 
 def _set_state(session: Session, uuids: Sequence[str], state: State) -> None:
     if uuids:
-        values = {'state': state, 'status_reason': None, 'updated_at': now_utc()}
+        values = {'state': state, **NO_FAILURE, 'updated_at': now_utc()}
         change(session, update(Arq).where(Arq.uuid.in_(uuids)).values(**values))
 
 
@@ -136,17 +136,24 @@ def _record_lost(
     """
     if not handles:
         return
-    arq_reasons = {
-        handle.arq_uuid: reasons[handle.uuid][:REASON_MAX_LENGTH] for handle in handles
+    errors = {
+        handle.arq_uuid: DeviceNotRebuilt(reason=reasons[handle.uuid])
+        for handle in handles
     }
-    usages.end_periods(session, list(arq_reasons))
-    values = {'state': _LOST, 'bound_at': None, 'updated_at': now_utc()}
-    reason = value_by_row(Arq.uuid, arq_reasons)
-    failed = update(Arq).where(Arq.uuid.in_(arq_reasons))
-    change(session, failed.values(status_reason=reason, **values))
+    usages.end_periods(session, list(errors))
+    failures = {uuid: describe_failure(error) for uuid, error in errors.items()}
+    values = {
+        column: value_by_row(
+            Arq.uuid, {uuid: failure[column] for uuid, failure in failures.items()}
+        )
+        for column in NO_FAILURE
+    }
+    failed = update(Arq).where(Arq.uuid.in_(errors))
+    changed = failed.values(state=_LOST, bound_at=None, updated_at=now_utc(), **values)
+    change(session, changed)
     for handle in handles:
         uuid = handle.arq_uuid
-        record_step(session, [uuid], _LOST, Actor.AGENT, arq_reasons[uuid])
+        record_step(session, [uuid], _LOST, Actor.AGENT, errors[uuid])
         queue.add_job(session, queue.release_job(handle.uuid, handle.hostname, None))
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import Select, and_, bindparam, delete, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import usages
-from cyborg_lite.db.arqs.arqs import record_step
+from cyborg_lite.db.arqs.arqs import NO_FAILURE, describe_failure, record_step
 from cyborg_lite.db.arqs.attach_handles import list_handles_of_arqs
 from cyborg_lite.db.bitstreams import loaded_regions, programming
 from cyborg_lite.db.bitstreams.programming import StoredRegion
@@ -24,6 +24,7 @@ from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import outbox, queue
 from cyborg_lite.db.profiles import former_servers
 from cyborg_lite.errors.arqs import ArqNotFound
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.requests import ServiceTokenRequired
 from cyborg_lite.model.arqs.arqs import (
     Actor,
@@ -40,7 +41,6 @@ from cyborg_lite.model.devices.cleaning import (
 )
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.jobs import Job
-from cyborg_lite.model.limits import REASON_MAX_LENGTH
 
 RELEASED: Final = 'Released'
 RELEASE_FAILED: Final = 'ReleaseFailed'
@@ -96,7 +96,7 @@ def unbind_arqs(
             .where(Arq.uuid.in_(unbound))
             .values(
                 state=State.UNBOUND,
-                status_reason=None,
+                **NO_FAILURE,
                 hostname=None,
                 device_rp_uuid=None,
                 instance_uuid=None,
@@ -297,7 +297,7 @@ def _record_released(session: Session, arq_uuid: str) -> None:
         failed = and_(owner, Arq.state == State.UNBIND_FAILED)
         unbound = {
             'state': State.UNBOUND,
-            'status_reason': None,
+            **NO_FAILURE,
             'updated_at': now_utc(),
         }
         change(session, update(Arq).where(failed).values(**unbound))
@@ -325,7 +325,7 @@ def _lock_owner(session: Session, handle: AllocatedHandle) -> State | None:
 
 
 def record_release_failure(
-    session: Session, handle: AllocatedHandle, reason: str
+    session: Session, handle: AllocatedHandle, error: CyborgError
 ) -> None:
     """Store that a host could not release a handle, and reserve it in Placement.
 
@@ -338,7 +338,7 @@ def record_release_failure(
     if state not in states_that_allow(Event.RELEASE_FAILED):
         return
     following = next_state(state, Event.RELEASE_FAILED)
-    values = {'state': following, 'status_reason': reason[:REASON_MAX_LENGTH]}
+    values = {'state': following, **describe_failure(error)}
     owner = Arq.uuid == handle.arq_uuid
     change(session, update(Arq).where(owner).values(**values, updated_at=now_utc()))
-    record_step(session, [handle.arq_uuid], RELEASE_FAILED, Actor.AGENT, reason)
+    record_step(session, [handle.arq_uuid], RELEASE_FAILED, Actor.AGENT, error)

@@ -314,6 +314,8 @@ class Arq(_Timed, Base):
     instance_uuid: Mapped[str | None] = mapped_column(String(36))
     instance_slot: Mapped[int | None] = mapped_column(Integer)
     status_reason: Mapped[str | None] = mapped_column(String(255))
+    # The code of the error with this text. It stands for the text for tenants.
+    error_code: Mapped[str | None] = mapped_column(String(64))
     # Created while its profile was disabled: only an instance that had accelerators of
     # the profile before may use it.
     for_former_server: Mapped[bool] = mapped_column(default=False)
@@ -344,6 +346,7 @@ class ArqEvent(Base):
     step: Mapped[str] = mapped_column(String(32))
     actor: Mapped[str] = mapped_column(String(32))
     reason: Mapped[str | None] = mapped_column(String(255))
+    error_code: Mapped[str | None] = mapped_column(String(64))
     at: Mapped[datetime] = mapped_column(default=now)
 
 

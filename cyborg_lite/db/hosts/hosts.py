@@ -9,7 +9,7 @@ from oslo_db.exception import RetryRequest
 from sqlalchemy import ColumnElement, Select, and_, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.arqs.arqs import record_step
+from cyborg_lite.db.arqs.arqs import NO_FAILURE, record_step
 from cyborg_lite.db.arqs.release import RELEASED
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_utc
@@ -29,6 +29,7 @@ from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import outbox, queue
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.arqs import HandlesContended
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.hosts import HostInUse, HostNotFound, ServiceAlive
 from cyborg_lite.model.arqs.arqs import Actor, State
 from cyborg_lite.model.devices.devices import DeviceStatus
@@ -236,7 +237,7 @@ def _record_unbound(session: Session, failed: ColumnElement[bool]) -> None:
     """End the failed releases of ARQs: no host cleans their handles any more."""
     uuids = list(session.scalars(select(Arq.uuid).where(failed)))
     if uuids:
-        values = {'state': State.UNBOUND, 'status_reason': None}
+        values = {'state': State.UNBOUND, **NO_FAILURE}
         unbound = update(Arq).where(Arq.uuid.in_(uuids))
         change(session, unbound.values(**values, updated_at=now_utc()))
         record_step(session, uuids, RELEASED, Actor.CONDUCTOR)
@@ -304,8 +305,8 @@ def _record(
         affected = list(owners.get(event.address, ()))
     else:
         affected = [event.arq_uuid] if event.arq_uuid in existing else []
-    reason = event.reason or None
-    record_step(session, affected, event.kind, Actor.AGENT, reason)
+    error = DriverError(reason=event.reason) if event.reason else None
+    record_step(session, affected, event.kind, Actor.AGENT, error)
 
 
 def _list_owners(session: Session, host: str) -> Mapping[str, Sequence[str]]:

@@ -167,6 +167,7 @@ class Step:
     actor: Actor
     at: datetime
     reason: str | None = None  # None: no error
+    error_code: str | None = None  # of ``reason``; None: no error, or not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +187,7 @@ class Arq:
     instance_uuid: str | None = None
     # Reason of the last failed bind or release, or the current fault of the device.
     status_reason: str | None = None
+    error_code: str | None = None  # of ``status_reason``; None: not known
     attach_handle_uuid: str | None = None  # None, with the next: it has no handle
     attach_handle_type: str | None = None
     attach_handle_info: Mapping[str, str] = field(default_factory=dict)

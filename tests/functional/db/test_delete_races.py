@@ -11,6 +11,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.profiles import profiles
 from cyborg_lite.errors.arqs import BindCancelled, HandlesContended, NoFreeHandle
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.hosts import HostInUse
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.arqs.arqs import Scope
@@ -48,7 +49,9 @@ def claim_and_end(database: Database, job: Job, uuids: list[str]) -> str:
             EVENT,
         )
     except BindCancelled:
-        database.write(binding.fail_bind, job, uuids, 'cancelled', EVENT)
+        database.write(
+            binding.fail_bind, job, uuids, DriverError(reason='cancelled'), EVENT
+        )
         return 'cancelled'
     return 'bound'
 
@@ -94,7 +97,9 @@ def bind(database: Database, uuids: list[str], card: str) -> str:
         try:
             return claim_and_end(database, job, uuids)
         except NoFreeHandle:
-            database.write(binding.fail_bind, job, uuids, 'no handle', EVENT)
+            database.write(
+                binding.fail_bind, job, uuids, DriverError(reason='no handle'), EVENT
+            )
             return 'failed'
         except HandlesContended:  # the conductor would postpone the job
             continue

@@ -35,6 +35,7 @@ from cyborg_lite.errors.arqs import (
     NoFreeHandle,
 )
 from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobType, NewJob
 from tests.builders.bind_jobs import confirm_all
@@ -245,7 +246,7 @@ class ArqStateMachine(RuleBasedStateMachine):
 
     def fail(self, bind: StartedBind) -> None:
         event = self.database.write(
-            binding.fail_bind, bind.job, bind.uuids, 'no', EVENT_JOB
+            binding.fail_bind, bind.job, bind.uuids, DriverError(reason='no'), EVENT_JOB
         )
         if event is not None:
             self.database.write(queue.finish_job, event)
@@ -306,7 +307,9 @@ class ArqStateMachine(RuleBasedStateMachine):
             assert not arq.preparing
             if not succeeds:
                 self.database.write(
-                    release.record_release_failure, handle, 'used by an instance'
+                    release.record_release_failure,
+                    handle,
+                    DriverError(reason='used by an instance'),
                 )
                 self.database.write(queue.postpone_job, job, 0, 'used by an instance')
                 arq.state = 'UnbindFailed' if arq.state == 'Unbound' else arq.state

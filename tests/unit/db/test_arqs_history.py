@@ -8,6 +8,7 @@ from sqlalchemy import func, select
 from cyborg_lite.db.arqs import arqs, binding, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import ArqEvent
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_jobs import (
     ANY_PROJECT,
@@ -67,7 +68,9 @@ def test_list_steps_failure_has_shortened_reason(database: Database) -> None:
     job = database.write(
         binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
     )
-    database.write(binding.fail_bind, job, uuids, 'x' * 999, FAILED_EVENT_JOB)
+    database.write(
+        binding.fail_bind, job, uuids, DriverError(reason='x' * 999), FAILED_EVENT_JOB
+    )
     _, started, failed = database.read(arqs.list_steps, uuids[0], ANY_PROJECT)
     assert (started.reason, failed.step) == (None, 'BindFailed')
     assert failed.reason == 'x' * 255

@@ -16,6 +16,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, AttachHandle
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.arqs import ArqStateConflict, BindCancelled
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.jobs import Job, JobType, NewJob, NovaEventPayload
@@ -25,6 +26,7 @@ from tests.builders.rows import OWNER, add_arqs, add_card, bindings, owners, sta
 
 EVERYBODY = Scope(project_id=None)
 BIND = NewJob(JobType.BIND, limit_ms=60_000)
+FAILURE = DriverError(reason='no such type')
 EVENT = NewJob(JobType.NOVA_EVENT)
 
 
@@ -186,7 +188,7 @@ def test_complete_earlier_bind_raises(database: Database) -> None:
 def test_fail_earlier_bind_changes_nothing(database: Database) -> None:
     rebound = Rebound(database)
     first, second = rebound.bind_again()
-    event = database.write(binding.fail_bind, first, rebound.uuids, 'late', EVENT)
+    event = database.write(binding.fail_bind, first, rebound.uuids, FAILURE, EVENT)
     assert event is None
     assert states(database, rebound.uuids) == ['BindStarted']
     rebound.check_second_bind_goes_on(second)
@@ -195,7 +197,7 @@ def test_fail_earlier_bind_changes_nothing(database: Database) -> None:
 def test_fail_earlier_bind_keeps_bound_handle(database: Database) -> None:
     rebound = Rebound(database, needs_host=False)
     first, _event = rebound.bind_again()
-    database.write(binding.fail_bind, first, rebound.uuids, 'late', EVENT)
+    database.write(binding.fail_bind, first, rebound.uuids, FAILURE, EVENT)
     assert states(database, rebound.uuids) == ['Bound']
     assert owners(database) == rebound.uuids
 
@@ -206,7 +208,7 @@ def test_fail_earlier_bind_releases_its_own_handle(database: Database) -> None:
     first = rebound.claim(rebound.accept(0))
     rebound.unbind()
     second = rebound.accept(1)
-    database.write(binding.fail_bind, first, rebound.uuids, 'late', EVENT)
+    database.write(binding.fail_bind, first, rebound.uuids, FAILURE, EVENT)
     assert states(database, rebound.uuids) == ['BindStarted']
     (job,) = database.write(queue.lease_jobs, OWNER, 10)
     assert job.type == JobType.RELEASE
@@ -220,7 +222,7 @@ def test_fail_later_bind_keeps_handle_of_earlier(database: Database) -> None:
     rebound.claim(rebound.accept(0))
     rebound.unbind()
     second = rebound.accept(1)
-    database.write(binding.fail_bind, second, rebound.uuids, 'late', EVENT)
+    database.write(binding.fail_bind, second, rebound.uuids, FAILURE, EVENT)
     assert states(database, rebound.uuids) == ['BindFailed']
     assert rebound.handle.preparing
     counts = {count.type for count in database.read(queue.count_jobs)}
@@ -264,7 +266,7 @@ def test_bind_job_without_generation_releases_handles(database: Database) -> Non
     job = replace(rebound.accept(0), payload={})
     rebound.claim(job)
     database.write(_set_bind_started, rebound.uuids)
-    database.write(binding.fail_bind, job, rebound.uuids, 'late', EVENT)
+    database.write(binding.fail_bind, job, rebound.uuids, FAILURE, EVENT)
     assert states(database, rebound.uuids) == ['BindFailed']
     assert owners(database) == []
 
@@ -312,10 +314,10 @@ def test_release_failure_after_release_marks_nothing(database: Database) -> None
     """Another conductor has released the handle, and the ARQ is unbound and clean."""
     rebound = Rebound(database)
     stale, _job, second = _release_and_claim_again(rebound)
-    event = database.write(binding.fail_bind, second, rebound.uuids, 'no', EVENT)
+    event = database.write(binding.fail_bind, second, rebound.uuids, FAILURE, EVENT)
     assert event is not None
     rebound.unbind()
     before = database.read(queue.count_jobs)
-    database.write(release.record_release_failure, stale, 'a guest uses the device')
+    database.write(release.record_release_failure, stale, FAILURE)
     assert states(database, rebound.uuids) == ['Unbound']
     assert database.read(queue.count_jobs) == before

@@ -11,6 +11,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.providers import providers
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.hosts.services import Service, ServiceState
 from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob
@@ -182,7 +183,9 @@ def test_fail_bind_host_down_reserves_handle(database: Database) -> None:
     mark_down(database, HOST)
     assert read_reserved(database) == 3
     finish_sync_jobs(database)
-    database.write(binding.fail_bind, job, uuids, 'no answer', event_job)
+    database.write(
+        binding.fail_bind, job, uuids, DriverError(reason='no answer'), event_job
+    )
     assert read_reserved(database) == 4
     assert finish_sync_jobs(database) == 1
 

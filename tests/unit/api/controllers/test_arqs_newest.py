@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from cyborg_lite.model.arqs.arqs import Actor, State, Step
-from tests.support.api.conversation import HOST, MANAGER, OTHER_MEMBER, READER, Client
+from tests.support.api.conversation import ADMIN, HOST, MANAGER, OTHER_MEMBER, Client
 from tests.support.api.patches import INSTANCE, UNKNOWN
 
 AT = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
@@ -146,7 +146,7 @@ def test_arq_events_show_actor_and_duration(newest: Client, bound: list[str]) ->
         Step('BindStarted', Actor.CLIENT, AT),
         Step('BindFailed', Actor.AGENT, AT + timedelta(seconds=1.5), 'no firmware'),
     )
-    answer = newest.as_(READER).get(f'/accelerator_requests/{bound[0]}/events')
+    answer = newest.as_(ADMIN).get(f'/accelerator_requests/{bound[0]}/events')
     assert answer.status == 200
     assert answer.json == {
         'events': [

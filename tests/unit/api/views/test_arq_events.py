@@ -29,7 +29,8 @@ def test_event_list_negative_duration_is_zero() -> None:
 
 
 def test_event_list_shows_actor_and_reason() -> None:
-    (event,) = render(EventList([build_step('BindFailed', 0, 'CRC error')]))['events']
+    events = EventList([build_step('BindFailed', 0, 'CRC error')])
+    (event,) = render(events, is_admin=True)['events']
     assert (event['actor'], event['reason']) == ('conductor', 'CRC error')
 
 

@@ -70,7 +70,7 @@ def test_arq_view_before_2_4_replaces_new_states(
 
 def test_arq_view_details_need_2_4() -> None:
     older = render(ArqView(BOUND), V2_3)
-    newer = render(ArqView(BOUND), V2_4)
+    newer = render(ArqView(BOUND), V2_4, is_admin=True)
     assert newer.keys() - older.keys() == NEW_FIELDS
     assert newer['status_reason'] == 'hot'
     assert newer['attach_target'] == 'VM'

@@ -10,6 +10,7 @@ from cyborg_lite.db.arqs import binding, release
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.audit import AuditProblem, Remedy
 from cyborg_lite.model.jobs import JobState, JobType, NewJob
 from tests.builders.orphans import EVERYBODY, RULES, Cloud
@@ -96,7 +97,11 @@ def test_remedy_instance_deleted_releases_handle(
 def test_remedy_failed_bind_of_deleted_instance_deletes_arq(cloud: Cloud) -> None:
     uuid, instance, job = cloud.start_bind()
     event = cloud.database.write(
-        binding.fail_bind, job, [uuid], 'none left', NewJob(JobType.NOVA_EVENT)
+        binding.fail_bind,
+        job,
+        [uuid],
+        DriverError(reason='none left'),
+        NewJob(JobType.NOVA_EVENT),
     )
     assert event is not None
     cloud.database.write(queue.finish_job, event)

@@ -25,6 +25,7 @@ from cyborg_lite.errors.arqs import (
     InstanceHasArqs,
     NoFreeHandle,
 )
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.arqs.arqs import Binding, Scope
 from cyborg_lite.model.devices.devices import ConfirmedHandle
@@ -47,6 +48,8 @@ from tests.builders.rows import (
     states,
 )
 from tests.support.sql_statements import statements, transactions
+
+FAILURE = DriverError(reason='no such type')
 
 
 def accept_bind(database: Database, binding_by_arq: dict[str, Binding]) -> Job:
@@ -177,7 +180,7 @@ def test_accept_bind_replaces_failed_arqs(database: Database, needs_host: bool) 
     job = accept_bind(database, bindings(failed, card, instance))
     job = claim_handles(database, job, failed).job
     if needs_host:
-        database.write(binding.fail_bind, job, failed, 'no such type', FAILED_EVENT_JOB)
+        database.write(binding.fail_bind, job, failed, FAILURE, FAILED_EVENT_JOB)
     else:
         database.write(_fail_bound, failed)
     uuids = add_arqs(database, 2)
@@ -210,7 +213,7 @@ def test_accept_bind_failed_and_bound_arqs_raises(database: Database) -> None:
 def test_accept_bind_failed_arq_itself_raises(database: Database) -> None:
     uuids, card, instance = add_arqs(database, 1), add_card(database, 1), str(uuid4())
     job = accept_bind(database, bindings(uuids, card, instance))
-    database.write(binding.fail_bind, job, uuids, 'no such type', FAILED_EVENT_JOB)
+    database.write(binding.fail_bind, job, uuids, FAILURE, FAILED_EVENT_JOB)
     with pytest.raises(ArqStateConflict):
         accept_bind(database, bindings(uuids, card, instance))
     assert states(database, uuids) == ['BindFailed']
@@ -434,7 +437,7 @@ def test_complete_bind_after_delete_is_cancelled(database: Database) -> None:
             None,
             BOUND_EVENT_JOB,
         )
-    database.write(binding.fail_bind, claimed.job, uuids, 'cancelled', FAILED_EVENT_JOB)
+    database.write(binding.fail_bind, claimed.job, uuids, FAILURE, FAILED_EVENT_JOB)
     assert states(database, uuids) == ['Deleting', 'BindFailed']
     assert list_job_types(database) == ['nova-event', 'release', 'release']
 
@@ -448,7 +451,7 @@ def test_fail_bind_releases_handles(database: Database) -> None:
         database, accept_bind(database, bindings(uuids, card)), uuids
     )
     event = database.write(
-        binding.fail_bind, claimed.job, uuids, 'no such type', FAILED_EVENT_JOB
+        binding.fail_bind, claimed.job, uuids, FAILURE, FAILED_EVENT_JOB
     )
     assert event is not None
     assert event.payload == {'succeeded': False}
@@ -471,8 +474,7 @@ def test_fail_bind_deleted_arqs_sends_no_event(database: Database) -> None:
     job = accept_bind(database, bindings(uuids, card))
     database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
     assert (
-        database.write(binding.fail_bind, job, uuids, 'cancelled', FAILED_EVENT_JOB)
-        is None
+        database.write(binding.fail_bind, job, uuids, FAILURE, FAILED_EVENT_JOB) is None
     )
     assert list_job_types(database) == []
 
@@ -497,7 +499,9 @@ def test_claim_arq_with_unclean_handle_is_contended(database: Database) -> None:
 def test_fail_bind_long_reason_is_shortened(database: Database) -> None:
     uuids, card = add_arqs(database, 1), add_card(database, 1)
     job = accept_bind(database, bindings(uuids, card))
-    database.write(binding.fail_bind, job, uuids, 'x' * 5000, FAILED_EVENT_JOB)
+    database.write(
+        binding.fail_bind, job, uuids, DriverError(reason='x' * 5000), FAILED_EVENT_JOB
+    )
     assert database.read(
         lambda s: s.scalar(select(Arq.status_reason).where(Arq.uuid == uuids[0]))
     ) == ('x' * 255)

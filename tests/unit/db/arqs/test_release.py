@@ -13,6 +13,7 @@ from cyborg_lite.db.core.tables import Arq, Deployable
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.arqs import ArqNotFound, ArqStateConflict
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.requests import ServiceTokenRequired
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobType, NewJob
@@ -115,7 +116,11 @@ def test_release_failure_sets_unbind_failed_until_released(database: Database) -
     (job,) = lease_release_jobs(database)
     handle = database.read(attach_handles.find_unclean_handle, job.payload['handle'])
     assert handle is not None
-    database.write(release.record_release_failure, handle, 'the instance uses it')
+    database.write(
+        release.record_release_failure,
+        handle,
+        DriverError(reason='the instance uses it'),
+    )
     assert states(database, uuids) == ['UnbindFailed']
     assert owners(database) == uuids
     database.write(release.record_release, job, handle)
@@ -189,7 +194,11 @@ def test_delete_host_handle_keeps_deleting_arq_until_clean(database: Database) -
     (job,) = lease_release_jobs(database)
     handle = database.read(attach_handles.find_unclean_handle, job.payload['handle'])
     assert handle is not None
-    database.write(release.record_release_failure, handle, 'the host is unreachable')
+    database.write(
+        release.record_release_failure,
+        handle,
+        DriverError(reason='the host is unreachable'),
+    )
     assert states(database, uuids) == ['Deleting']
     # Placement must reserve the handle meanwhile.
     assert list_job_types(database) == ['placement-sync', 'release']

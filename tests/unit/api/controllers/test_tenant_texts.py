@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the texts about failed ARQs: tenants read no host, path or address."""
+
+import string
+from datetime import UTC, datetime
+
+import pytest
+
+from cyborg_lite.db.arqs.arqs import describe_failure
+from cyborg_lite.db.core import tables
+from cyborg_lite.errors import registry
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.drivers import DriverError
+from cyborg_lite.model.arqs.arqs import Actor, State, Step
+from tests.support.api.conversation import (
+    ADMIN,
+    MANAGER,
+    MEMBER,
+    OTHER_MEMBER,
+    READER,
+    Client,
+)
+from tests.support.api.patches import INSTANCE
+
+SECRET = 'rack7-node3 /sys/bus/pci/devices/0000:3b:00.0/reset'
+AT = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
+PATHS = ('', '?instance=' + INSTANCE, '/{}', '/{}/events')
+TENANTS = pytest.mark.parametrize('headers', [MEMBER, READER, MANAGER])
+
+
+def build_error(kind: type[CyborgError]) -> CyborgError:
+    """Return an error whose text contains the secret in each place."""
+    parts = string.Formatter().parse(f'{kind.message} {kind.advice}')
+    return kind(**{name: SECRET for _, name, _, _ in parts if name})
+
+
+def fail(client: Client, uuid: str, error: CyborgError) -> None:
+    """Have the bind of an ARQ fail, as the conductor stores it."""
+    failure = describe_failure(error)
+    client.conductor.change(tables.Arq, uuid, state=State.BIND_FAILED, **failure)
+    step = Step('BindFailed', Actor.AGENT, AT, error.text, failure['error_code'])
+    client.conductor.answers['list_arq_steps'] = (step,)
+
+
+@pytest.mark.parametrize('code', registry.list_errors())
+def test_failure_texts_of_tenant_name_no_host(
+    nova: Client, bound: list[str], code: str
+) -> None:
+    fail(nova, bound[1], build_error(registry.list_errors()[code]))
+    for version in ('2.0', '2.4', 'latest'):
+        for path in PATHS:
+            tenant = nova.as_(MEMBER, version)
+            answer = tenant.get('/accelerator_requests' + path.format(bound[1]))
+            assert SECRET not in answer.body.decode(), (version, path)
+
+
+@TENANTS
+def test_failure_of_tenant_has_cause_and_code(
+    nova: Client, bound: list[str], headers: dict[str, str]
+) -> None:
+    fail(nova, bound[1], DriverError(reason=SECRET))
+    tenant = nova.as_(headers, '2.5')
+    arq = tenant.get(f'/accelerator_requests/{bound[1]}').json
+    (step,) = tenant.get(f'/accelerator_requests/{bound[1]}/events').json['events']
+    cause = 'A driver operation failed on one device. Other devices may work.'
+    expected = (cause, 'cyborg_lite.driver.error')
+    assert (arq['status_reason'], arq['error_code']) == expected
+    assert (step['reason'], step['error_code']) == expected
+    refused = nova.as_(headers).get(f'/accelerator_requests?instance={INSTANCE}')
+    assert cause in refused.fault
+
+
+@pytest.mark.parametrize('code', [None, 'cyborg_lite.arq.of_another_release'])
+def test_failure_with_unknown_code_has_general_cause(
+    nova: Client, bound: list[str], code: str | None
+) -> None:
+    columns = {'status_reason': SECRET, 'error_code': code}
+    nova.conductor.change(tables.Arq, bound[1], state=State.BIND_FAILED, **columns)
+    arq = nova.as_(MEMBER, '2.4').get(f'/accelerator_requests/{bound[1]}').json
+    assert arq['status_reason'] == registry.describe_cause(CyborgError)
+
+
+def test_failure_of_admin_and_compute_service_has_reason(
+    nova: Client, bound: list[str]
+) -> None:
+    fail(nova, bound[1], DriverError(reason=SECRET))
+    for client in (nova.as_(ADMIN, '2.4'), nova.at('2.4')):
+        arq = client.get(f'/accelerator_requests/{bound[1]}').json
+        assert arq['status_reason'] == SECRET
+    answer = nova.get(f'/accelerator_requests?instance={INSTANCE}')
+    assert SECRET in answer.fault
+
+
+@TENANTS
+@pytest.mark.parametrize('state', [State.PROVISIONING, State.BOUND])
+def test_lost_device_of_tenant_hides_host(
+    nova: Client, bound: list[str], headers: dict[str, str], state: State
+) -> None:
+    """The host of an unready or lost device stands in an error and in a reason."""
+    host = nova.conductor.arqs[bound[1]].hostname
+    handle = nova.conductor.arqs[bound[1]].attach_handle_uuid
+    assert host is not None
+    assert handle is not None
+    missing = state is State.BOUND
+    nova.conductor.change(tables.Arq, bound[1], state=state)
+    nova.conductor.change(tables.AttachHandle, handle, missing=missing)
+    path = f'/accelerator_requests?instance={INSTANCE}'
+    refused = nova.as_(headers).get(path)
+    assert refused.status == (409 if missing else 423)
+    assert host not in refused.fault
+    assert host in nova.get(path).fault
+    (_, arq, _) = nova.as_(headers, '2.4').get(path).json['arqs']
+    assert host not in (arq['status_reason'] or '')
+
+
+def test_failure_of_other_project_is_hidden(nova: Client, bound: list[str]) -> None:
+    fail(nova, bound[1], DriverError(reason=SECRET))
+    for path in PATHS:
+        client = nova.as_(OTHER_MEMBER, '2.4')
+        answer = client.get('/accelerator_requests' + path.format(bound[1]))
+        assert SECRET not in answer.body.decode()
