@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import webob
 
-from cyborg_lite.api import microversion
 from cyborg_lite.errors.base import CyborgError, Forbidden, InvalidInput, NotFound
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.registry import find_code
@@ -79,17 +78,6 @@ def replace_library_error(
         challenge = response.headers['WWW-Authenticate']
         replacement.headers['WWW-Authenticate'] = challenge
     return replacement
-
-
-def build_protocol_error(status: int, text: str, request_id: str) -> webob.Response:
-    """Return the response to input that is not a valid HTTP request.
-
-    :param text: what is wrong; empty: the phrase of the status is used
-    """
-    response = _build(status, text or f'{HTTPStatus(status).phrase}.', request_id, {})
-    response.headers['X-Openstack-Request-Id'] = request_id
-    microversion.add_version_headers(response)
-    return response
 
 
 def _build_code(kind: type[CyborgError], document_url: str) -> dict[str, Any]:

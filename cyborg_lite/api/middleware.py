@@ -128,7 +128,7 @@ class ResponseMiddleware:
 def _check_protocol(environ: dict[str, Any]) -> None:
     """Negotiate the microversion, and refuse what the libraries cannot handle.
 
-    :raises InvalidInput: the host is neither a name nor an address
+    :raises InvalidInput: the host is missing, or neither a name nor an address
     :raises NotAcceptable: the version is not supported, or JSON is not accepted
     :raises NotFound: the path is not UTF-8
     """
@@ -136,8 +136,9 @@ def _check_protocol(environ: dict[str, Any]) -> None:
         header = environ.get(_VERSION_HEADER)
         environ[MICROVERSION] = microversion.negotiate(header)
     host = environ.get('HTTP_HOST')
-    if host and not _HOST.fullmatch(host):
-        del environ['HTTP_HOST']  # the error must not link to it
+    is_missing = host is None and environ.get('SERVER_PROTOCOL') == 'HTTP/1.1'
+    if is_missing or (host and not _HOST.fullmatch(host)):
+        environ.pop('HTTP_HOST', None)  # the error must not link to it
         raise InvalidInput(reason='The Host header is not a valid host[:port].')
     try:
         environ.get('PATH_INFO', '').encode('latin-1').decode()

@@ -1,52 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP server inside the API process, for hosts without a web server."""
+"""HTTP server inside the API process, for hosts without a web server.
 
-import logging
+It is waitress, with limits. A client that sends slowly occupies no thread. TLS, and
+limits of the time and of the connections of one client, belong to a proxy.
+"""
+
+import socket
 import threading
-from contextlib import suppress
 from typing import Any, Final
 
-from cheroot import errors as cheroot_errors
-from cheroot import server as cheroot_server
-from cheroot import wsgi
-from cheroot.ssl.builtin import BuiltinSSLAdapter
-from oslo_context.context import generate_request_id
+import waitress
 from oslo_log import log
+from waitress import wasyncore
 
-from cyborg_lite.api import errors
-from cyborg_lite.api.request_collector import (
-    HEADER_BYTES,
-    ConnectionLimits,
-    RequestCollector,
-)
 from cyborg_lite.errors.daemons import ConfigurationError
-from cyborg_lite.model.text import format_value
-from cyborg_lite.rpc.context import RequestContext
 
 LOG = log.getLogger(__name__)
 
-_BACKLOG: Final = 128
-_IDLE_TIMEOUT: Final = 10  # seconds between two requests, and to send a response
-_MAX_UNREAD_BODY: Final = 2**20  # bytes to read and discard to keep a connection
-_MAX_DISCARDED_BODY: Final = 2**25  # bytes to read and discard before closing one
-_DISCARD_TIMEOUT: Final = 5.0  # seconds to read and discard a body before closing
-_CHUNK: Final = 2**13  # bytes
+# Above the limit of the application, whose error document names the limit.
+_BODY_MARGIN: Final = 2**14  # bytes
+
+_POLL_SECONDS: Final = 1
+
+_SETTINGS: Final = {
+    # Proxies add it to an answer. The library adds its own name otherwise.
+    'ident': 'cyborg-lite',
+    'server_name': 'cyborg-lite',  # of a request without Host
+    # The application reads these headers if its options permit it.
+    'clear_untrusted_proxy_headers': False,
+    'max_request_header_size': 2**16,  # bytes
+    # Pipelined requests arrive in one read, and their answers are kept until the client
+    # reads them.
+    'recv_bytes': 2**10,  # bytes
+    'channel_timeout': 30,  # seconds without a byte
+    'cleanup_interval': 5,  # seconds
+    'log_socket_errors': False,
+}
 
 
 class ApiServer:
     """Serves a WSGI application in its own threads."""
 
-    def __init__(self, application: Any, section: Any) -> None:
+    def __init__(self, application: Any, section: Any, body_limit: int) -> None:
         """Store the arguments; ``start`` opens the port.
 
         :param application: WSGI application
         :param section: options of ``[api]``
+        :param body_limit: bytes of the largest body that the application accepts
         """
         self._application = application
         self._section = section
-        self._server: _Server | None = None  # None: not started
+        self._body_limit = body_limit
+        self._server: Any = None  # of the library; None: not started
+        self._sockets: dict[int, Any] = {}  # by file descriptor
         self._serving: threading.Thread | None = None
-        self._stopping: threading.Thread | None = None
+        self._is_stopping = False
+        self._stopping = threading.Event()
 
     @property
     def port(self) -> int:
@@ -56,251 +65,78 @@ class ApiServer:
         """
         if self._server is None:
             raise RuntimeError('not started')
-        return int(self._server.bind_addr[1])
+        return int(self._server.effective_port)
 
     def start(self) -> None:
         """Start the server and return when it accepts connections.
 
-        :raises ConfigurationError: the address or the certificate cannot be used
+        :raises ConfigurationError: the address cannot be used
         """
         section = self._section
-        server = _Server(
-            (str(section.host), section.port),
-            self._application,
-            numthreads=section.threads,
-            max=section.threads,
-            server_name='cyborg-lite',
-            request_queue_size=_BACKLOG,
-            timeout=_IDLE_TIMEOUT,
-            # Each worker has its own socket; the kernel distributes connections.
-            reuse_port=section.workers > 1,
-        )
         try:
-            server.ssl_adapter = _build_tls_adapter(section)
-            server.prepare()
-        except (OSError, ValueError) as error:
+            listener = _listen(str(section.host), section.port, section.workers > 1)
+        except OSError as error:
             address = f'{section.host}:{section.port}'
             reason = f'[api] cannot listen on {address}: {error}.'
             raise ConfigurationError(reason=reason) from None
-        server.start_collector(_read_limits(section))
-        self._server = server
-        self._serving = threading.Thread(target=server.serve, name='api', daemon=True)
+        self._server = waitress.create_server(
+            self._application,
+            map=self._sockets,
+            sockets=[listener],
+            threads=section.threads,
+            connection_limit=section.max_connections,
+            max_request_body_size=self._body_limit + _BODY_MARGIN,
+            **_SETTINGS,
+        )
+        self._serving = threading.Thread(target=self._serve, name='api', daemon=True)
         self._serving.start()
         LOG.info('Listening on %s:%d.', section.host, self.port)
 
     def list_threads(self) -> list[threading.Thread]:
-        """Return the thread that accepts connections until the stop."""
+        """Return the thread that receives requests until the stop."""
         return [self._serving] if self._serving is not None else []
 
     def stop(self) -> None:
         """Stop accepting connections; requests that are running continue."""
-        if self._server is not None and self._stopping is None:
-            # The stop method of the library waits for the running requests.
-            self._stopping = threading.Thread(target=self._server.stop, name='api-stop')
-            self._stopping.start()
+        if self._server is not None and not self._is_stopping:
+            self._is_stopping = True
+            # The serving thread closes the trigger only after this call.
+            self._server.trigger.pull_trigger(self._stopping.set)
 
     def wait(self) -> None:
         """Wait for the end of the running requests; call ``stop`` first."""
-        if self._stopping is not None:
-            self._stopping.join()
+        if self._serving is not None:
+            self._serving.join()
+
+    def _serve(self) -> None:
+        """Serve until the stop, then until the running requests are answered."""
+        server = self._server
+        while not self._stopping.is_set():
+            self._serve_events()
+        # Only the listener: threads that answer requests still use the trigger.
+        wasyncore.dispatcher.close(server)
+        while server.active_channels:
+            for channel in server.active_channels.values():
+                if not channel.requests and not channel.total_outbufs_len:
+                    channel.will_close = True
+            self._serve_events()
+        server.task_dispatcher.shutdown()
+        wasyncore.close_all(self._sockets)
+
+    def _serve_events(self) -> None:
+        wasyncore.loop(_POLL_SECONDS, use_poll=True, map=self._sockets, count=1)
 
 
-def _read_limits(section: Any) -> ConnectionLimits:
-    return ConnectionLimits(
-        header_timeout=section.header_timeout,
-        body_timeout=section.body_timeout,
-        idle_timeout=_IDLE_TIMEOUT,
-        connections=section.max_connections,
-        connections_per_address=section.max_connections_per_address,
-    )
+def _listen(host: str, port: int, is_shared: bool) -> socket.socket:
+    """Open the port.
 
-
-class _TlsAdapter(BuiltinSSLAdapter):
-    def wrap(self, sock: Any) -> tuple[Any, dict[str, Any]]:
-        """Return a TLS socket without a handshake, which could block the server."""
-        wrapped = self.context.wrap_socket(
-            sock, do_handshake_on_connect=False, server_side=True
-        )
-        return wrapped, {}
-
-
-def _build_tls_adapter(section: Any) -> BuiltinSSLAdapter | None:
-    """Return the TLS adapter; None: TLS is not configured.
-
-    :raises ValueError: only one of the two files is configured
-    :raises OSError: a file cannot be read or is not valid
+    :param is_shared: each worker has its own socket; the kernel distributes connections
+    :raises OSError: the address cannot be used
     """
-    files = (section.certificate_file, section.private_key_file)
-    if not any(files):
-        return None
-    if not all(files):
-        raise ValueError('certificate_file and private_key_file must be set together')
-    return _TlsAdapter(*files)
-
-
-class _HeaderReader(cheroot_server.HeaderReader):
-    def _allow_header(self, key_name: bytes) -> bool:
-        # WSGI maps X_Roles and X-Roles to one name. A proxy that removes identity
-        # headers may treat them as two names. The reader of the library for this case
-        # compares str with bytes and fails.
-        return b'_' not in key_name
-
-
-class _Request(cheroot_server.HTTPRequest):
-    header_reader = _HeaderReader()
-
-    def parse_request(self) -> None:
-        """Parse the header with a new request id as the context of log lines."""
-        # Otherwise they have the id, user and project of the previous request.
-        self.context = RequestContext(request_id=generate_request_id())
-        super().parse_request()
-
-    def read_request_line(self) -> bool:
-        """Parse the request line. Return False after sending an error."""
-        try:
-            return bool(super().read_request_line())  # type: ignore[no-untyped-call]  # cheroot's
-        except ValueError:  # of urlsplit, e.g. for an invalid IPv6 address
-            self.simple_response('400 Bad Request', 'Malformed Request-URI')
-            return False
-
-    def read_request_headers(self) -> bool:
-        """Parse the header fields. Return False after sending an error."""
-        try:
-            is_valid = super().read_request_headers()  # type: ignore[no-untyped-call]  # cheroot's
-        except cheroot_errors.MaxSizeExceeded:
-            text = f'The header must have at most {HEADER_BYTES} bytes.'
-            self.simple_response('431 Request Header Fields Too Large', text)
-            return False
-        if not is_valid:
-            return False
-        length = self.inheaders.get(b'Content-Length', b'0')
-        if length.isdigit():
-            return True
-        # int() accepts +1 and 1_0, which a proxy may read differently.
-        self.simple_response('400 Bad Request', 'Malformed Content-Length Header.')
-        return False
-
-    def send_headers(self) -> None:
-        """Close the connection if a large part of the body is unread.
-
-        The library would read the rest into memory, whatever its size, or parse the
-        remaining chunks as the next request. The response would be lost if the rest
-        does not arrive.
-        """
-        remaining = getattr(self.rfile, 'remaining', 0)
-        if remaining > _MAX_UNREAD_BODY or (
-            self.chunked_read and not self.rfile.closed
-        ):
-            self.close_connection = True
-        elif remaining and not self.close_connection:
-            try:
-                self.rfile.read(remaining)
-            except OSError:
-                self.close_connection = True
-        super().send_headers()
-
-    def simple_response(self, status: int | str, msg: str = '') -> None:
-        """Send the error document for input that is not a valid request.
-
-        :param status: code and phrase
-        """
-        # The following bytes may belong to the invalid request.
-        self.close_connection = True
-        code = int(str(status)[:3])
-        LOG.info('Invalid HTTP request: %d %s', code, format_value(msg))
-        text = format_value(msg)
-        with suppress(OSError):  # the client may have disconnected
-            self.conn.wfile.write(_format_error(code, text, self.context.request_id))
-
-    def respond(self) -> None:
-        """Read the rest of the body before the connection is closed.
-
-        A client that is still sending may not read the response otherwise.
-        """
-        super().respond()
-        if self.close_connection:
-            self.conn.rfile.limit_time(_DISCARD_TIMEOUT)
-            size = 0
-            with suppress(OSError, ValueError):
-                while size < _MAX_DISCARDED_BODY and (data := self.rfile.read(_CHUNK)):
-                    size += len(data)
-
-
-def _format_error(code: int, text: str, request_id: str) -> bytes:
-    """Return the bytes of the response to input that is not a valid request."""
-    response = errors.build_protocol_error(code, text, request_id)
-    head = ''.join(f'{name}: {value}\r\n' for name, value in response.headerlist)
-    line = f'HTTP/1.1 {response.status}\r\nConnection: close\r\n'
-    body: bytes = response.body
-    return f'{line}{head}\r\n'.encode() + body
-
-
-class _Connection(cheroot_server.HTTPConnection):
-    RequestHandlerClass = _Request
-
-    def close(self) -> None:
-        """Close the socket, and count the connection no more."""
-        self.server.collector.forget(self)
-        super().close()
-
-
-def _refuse(connection: Any, code: int, text: str) -> None:
-    """Send an error without waiting for the client."""
-    request_id = RequestContext(request_id=generate_request_id()).request_id
-    LOG.info('Refused %s: %d %s', connection.remote_addr, code, text)
-    with suppress(OSError):
-        connection.socket.settimeout(0)
-        connection.socket.send(_format_error(code, text, request_id))
-
-
-class _Server(wsgi.Server):
-    ConnectionClass = _Connection
-    max_request_header_size = HEADER_BYTES
-    # It also limits one chunk, which the library reads at once. The application has a
-    # much lower limit with a better error message.
-    max_request_body_size = _MAX_DISCARDED_BODY
-    expiration_interval = 0.1  # seconds in which the library detects the stop
-
-    # No limit: the library would take the time from the wall clock. The service manager
-    # has its own limit and kills the process.
-    shutdown_timeout: Any = None
-    collector: RequestCollector
-
-    def start_collector(self, limits: ConnectionLimits) -> None:
-        """Start the thread that receives requests."""
-        encrypted = self.ssl_adapter is not None
-        self.collector = RequestCollector(
-            limits,
-            super().process_conn,
-            _refuse,
-            self._complete_handshake if encrypted else None,
-        )
-        self.collector.start()
-
-    def _complete_handshake(self, connection: Any) -> None:
-        connection.ssl_env = self.ssl_adapter.get_environ(connection.socket)
-
-    def process_conn(self, conn: Any) -> None:
-        """Receive the first request of a new connection."""
-        self.collector.accept(conn)
-
-    def put_conn(self, conn: Any) -> None:
-        """Receive the next request of a connection."""
-        self.collector.add(conn)
-
-    @property
-    def can_add_keepalive_connection(self) -> bool:
-        """Return whether connections may stay open: the collector limits them."""
-        return bool(self.ready)
-
-    def stop(self) -> None:
-        """Stop accepting connections, and wait for the running requests."""
-        if self.ready:
-            self.collector.stop()
-        super().stop()
-
-    def error_log(
-        self, msg: str = '', level: int = logging.INFO, traceback: bool = False
-    ) -> None:
-        """Write the errors of the library to the log, not to standard error."""
-        LOG.log(level, '%s', msg, exc_info=traceback)
+    family, *_kind, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    return socket.create_server(
+        address[:2],
+        family=family,
+        reuse_port=is_shared,
+        dualstack_ipv6=host == '::' and socket.has_dualstack_ipv6(),
+    )

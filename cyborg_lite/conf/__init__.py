@@ -70,6 +70,7 @@ _LOG_LEVELS: Final = (
     'sqlalchemy=WARN',
     'stevedore=WARN',
     'urllib3.connectionpool=WARN',
+    'waitress.queue=ERROR',  # a warning for each request that waits for a thread
     'wsme=WARN',
 )
 

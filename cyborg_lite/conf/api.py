@@ -7,6 +7,17 @@ from oslo_config import cfg
 
 GROUP: Final = 'api'
 
+PROXY_OPTIONS: Final = frozenset(
+    {
+        'header_timeout',
+        'body_timeout',
+        'max_connections_per_address',
+        'certificate_file',
+        'private_key_file',
+    }
+)
+"""Former options, whose tasks belong to a proxy."""
+
 OPTIONS: Final[list[cfg.Opt]] = [
     cfg.StrOpt(
         'key_file',
@@ -134,63 +145,14 @@ answers quickly.
 """,
     ),
     cfg.IntOpt(
-        'header_timeout',
-        default=10,
-        min=1,
-        max=600,
-        help="""
-Seconds that a client of cyborg-lite-api may take to send the header of a request. The
-server then answers 408 and closes the connection. Raise it for clients behind very slow
-networks.
-""",
-    ),
-    cfg.IntOpt(
-        'body_timeout',
-        default=30,
-        min=1,
-        max=600,
-        help="""
-Seconds that a client of cyborg-lite-api may take to send the body of a request after
-its header. The server then answers 408 and closes the connection. Raise it for clients
-behind very slow networks.
-""",
-    ),
-    cfg.IntOpt(
         'max_connections',
-        default=512,
+        default=800,
         min=1,
         max=65536,
         help="""
 Maximum number of open connections of one cyborg-lite-api process, idle ones included.
-Further connections are answered with 503. Each connection needs a file descriptor and
-up to 192 KiB of memory. Raise it, together with LimitNOFILE of the unit, if clients
-receive 503.
-""",
-    ),
-    cfg.IntOpt(
-        'max_connections_per_address',
-        default=128,
-        min=1,
-        max=65536,
-        help="""
-Maximum number of open connections of one cyborg-lite-api process with one IP address.
-Further connections are answered with 503. Behind a proxy all connections have the
-address of the proxy: set it to the value of max_connections.
-""",
-    ),
-    cfg.StrOpt(
-        'certificate_file',
-        help="""
-File with the TLS certificate of the service, followed by its intermediate certificates,
-in PEM format. Set it together with private_key_file to serve HTTPS; if unset,
-cyborg-lite-api serves HTTP.
-""",
-    ),
-    cfg.StrOpt(
-        'private_key_file',
-        help="""
-File with the unencrypted private key of certificate_file, in PEM format. Only the
-service may read it. Set it together with certificate_file.
+Further connections wait. Each connection needs a file descriptor. Raise it, together
+with LimitNOFILE of the unit, for a proxy that opens more connections.
 """,
     ),
     cfg.IntOpt(

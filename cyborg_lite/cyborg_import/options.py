@@ -14,8 +14,6 @@ _RENAMED: Final[Mapping[Option, Option]] = {
     ('DEFAULT', 'periodic_interval'): ('agent', 'discovery_interval'),
     ('api', 'host_ip'): ('api', 'host'),
     ('api', 'api_workers'): ('api', 'workers'),
-    ('ssl', 'cert_file'): ('api', 'certificate_file'),
-    ('ssl', 'key_file'): ('api', 'private_key_file'),
 }
 _DRIVERS_OPTION: Final = ('agent', 'enabled_drivers')
 _RENAMED_DRIVERS: Final = {
@@ -25,10 +23,13 @@ _RENAMED_DRIVERS: Final = {
 }
 # Sections that drivers of this service read under the names of Cyborg.
 _DRIVER_SECTIONS: Final = re.compile(r'gpu_devices|vgpu_.+|nic_devices|.+_nic|pci')
+_BY_PROXY: Final = 'a proxy terminates TLS, see share/cyborg-lite/proxy'
 _REASONS: Final[Mapping[Option, str]] = {
     ('database', 'connection'): 'this service needs a database of its own; use the '
     'value in cyborg-lite-manage import --from',
-    ('api', 'enable_ssl_api'): 'TLS is on if [api] certificate_file is set',
+    ('api', 'enable_ssl_api'): _BY_PROXY,
+    ('ssl', 'cert_file'): _BY_PROXY,
+    ('ssl', 'key_file'): _BY_PROXY,
 }
 _NO_COUNTERPART: Final = 'it has no counterpart'
 

@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import Any
 
-from cheroot import wsgi
+import waitress
 from oslo_config import cfg
 from placement import conf as placement_conf
 from placement import db_api, deploy
@@ -24,12 +24,8 @@ def main(config: str, port: str) -> None:
     db_api.configure(conf)
     migration.create_schema(db_api.get_placement_engine())
     application = grant_roles(deploy.loadapp(conf))
-    server = wsgi.Server(('127.0.0.1', int(port)), application, numthreads=1)
     signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        server.start()
-    except KeyboardInterrupt:
-        server.stop()
+    waitress.serve(application, listen=f'127.0.0.1:{port}', threads=1)
 
 
 # Any, here and below: parts of WSGI, for which the packages have no types.

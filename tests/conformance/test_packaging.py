@@ -159,7 +159,14 @@ def test_wheel_has_units_privileges_and_samples(wheel: Path) -> None:
     etc = ROOT / 'etc'
     expected = {
         str(path.relative_to(etc))
-        for folder in ('privileges.d', 'sudoers.d', 'systemd', 'prometheus', 'grafana')
+        for folder in (
+            'privileges.d',
+            'sudoers.d',
+            'systemd',
+            'proxy',
+            'prometheus',
+            'grafana',
+        )
         for path in (etc / folder).iterdir()
     }
     samples = {'cyborg-lite.conf.sample', 'policy.yaml.sample'}

@@ -31,7 +31,7 @@ assert threading.active_count() == 1
 assert gc.get_freeze_count() > 0
 imported = set(sys.modules)
 assert imported >= {'oslo_messaging', 'pecan', 'keystonemiddleware'}
-assert 'cheroot' not in imported
+assert 'waitress' not in imported
 import webob
 print(webob.Request.blank('/v2').get_response(application).text)
 assert sys.modules['eventlet'] is None

@@ -66,7 +66,7 @@ _OPEN: Final = (
 _SERVER: Final = """
 import threading
 
-from cheroot import wsgi
+import waitress
 from glance.common import config, wsgi_app
 from glance.db.sqlalchemy import api, models
 from oslo_config import cfg
@@ -77,10 +77,9 @@ def schema(*_):
 wsgi_app.run_staging_cleanup = lambda: None
 wsgi_app.sqlite_migration.migrate_if_required = schema
 application = wsgi_app.init_app()
-server = wsgi.Server(('127.0.0.1', 0), application, numthreads=4)
-server.prepare()
-print(server.bind_addr[1], flush=True)
-server.serve()
+server = waitress.create_server(application, listen='127.0.0.1:0')
+print(server.effective_port, flush=True)
+server.run()
 """
 
 

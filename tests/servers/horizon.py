@@ -161,7 +161,7 @@ class DashboardUser:
 def serve() -> None:
     """Serve pages and static files until the process is stopped."""
     # Only this process may load the packages, because they read the settings.
-    from cheroot import wsgi
+    import waitress
     from django.contrib.staticfiles.handlers import StaticFilesHandler
     from django.contrib.staticfiles.views import serve as serve_static
     from django.core.wsgi import get_wsgi_application
@@ -173,11 +173,10 @@ def serve() -> None:
             return serve_static(request, self.file_path(request.path), insecure=True)
 
     application = StaticFiles(get_wsgi_application())
-    server = wsgi.Server(('127.0.0.1', 0), application, numthreads=_THREADS)
-    server.prepare()
-    url = f'http://127.0.0.1:{server.bind_addr[1]}'
+    server = waitress.create_server(application, listen='127.0.0.1:0', threads=_THREADS)
+    url = f'http://127.0.0.1:{server.effective_port}'
     print(json.dumps({'url': url}), flush=True)
-    server.serve()
+    server.run()
 
 
 if __name__ == '__main__':

@@ -220,16 +220,15 @@ def prepare(directory: Path) -> None:
 
 def serve(directory: Path) -> None:
     """Serve until the process is stopped."""
-    from cheroot import wsgi
+    import waitress
     from keystone.server.flask.core import initialize_application
 
     file = directory / 'keystone.conf'
     application = initialize_application('public', config_files=[str(file)])
-    server = wsgi.Server(('127.0.0.1', 0), application, numthreads=1)
-    server.prepare()
-    url = _SERVED.format(port=server.bind_addr[1])
+    server = waitress.create_server(application, listen='127.0.0.1:0', threads=1)
+    url = _SERVED.format(port=server.effective_port)
     print(json.dumps({'url': url}), flush=True)
-    server.serve()
+    server.run()
 
 
 if __name__ == '__main__':

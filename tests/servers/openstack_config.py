@@ -82,8 +82,8 @@ NOVA_API: Final = """
 import sys
 sys.argv = ['nova-api']
 from nova.wsgi.osapi_compute import application
-from cheroot import wsgi
-wsgi.Server(('127.0.0.1', {port}), application, numthreads=8).safe_start()
+import waitress
+waitress.serve(application, listen='127.0.0.1:{port}', threads=8)
 """
 
 CYBORG: Final = """

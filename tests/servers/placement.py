@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 import requests
-from cheroot import wsgi
+import waitress
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
@@ -69,12 +69,12 @@ def remote(request: pytest.FixtureRequest) -> CountedRemote:
 def endpoint(config: pytest.Config) -> str:
     """Start the Placement of this process and return its URL."""
     directory = Path(tempfile.mkdtemp(prefix='placement-'))
-    server = wsgi.Server(('127.0.0.1', 0), _application(directory), numthreads=_THREADS)
-    server.prepare()
-    threading.Thread(target=server.serve, name='placement', daemon=True).start()
+    server = waitress.create_server(
+        _application(directory), listen='127.0.0.1:0', threads=_THREADS
+    )
+    threading.Thread(target=server.run, name='placement', daemon=True).start()
     config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
-    config.add_cleanup(server.stop)
-    return f'http://127.0.0.1:{server.bind_addr[1]}'
+    return f'http://127.0.0.1:{server.effective_port}'
 
 
 def _application(directory: Path) -> Any:

@@ -77,7 +77,7 @@ LIBRARY_USERS: Final[dict[str, set[str]]] = {
     'pecan': {'api'},
     'wsme': {'api'},
     'wsmeext': {'api'},
-    'cheroot': {'api'},
+    'waitress': {'api'},
     'keystonemiddleware': {'api'},
     'keystoneauth1': {'clients', 'conf', 'cmd'},
     'openstack': {'clients'},

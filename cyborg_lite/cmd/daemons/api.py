@@ -54,13 +54,15 @@ class ApiDaemon:
     def start(self) -> None:
         """Connect to the message bus and start to serve requests.
 
-        :raises ConfigurationError: if the address or the certificate is invalid
+        :raises ConfigurationError: if the address is invalid
         """
         self._bus = self._connect(self._conf)
         observe = _serve_metrics(self._conf)
         conductor = connect_conductor(self._bus)
         application = assemble(self._conf, conductor, observe, self._stopping)
-        self._server = ApiServer(application, self._conf.api)
+        # The application has registered the option.
+        limit = self._conf.oslo_middleware.max_request_body_size
+        self._server = ApiServer(application, self._conf.api, limit)
         self._server.start()
 
     def list_threads(self) -> list[threading.Thread]:

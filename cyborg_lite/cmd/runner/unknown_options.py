@@ -16,6 +16,8 @@ from keystoneauth1 import loading
 from oslo_config import cfg
 from oslo_log import log
 
+from cyborg_lite.conf import api
+
 LOG = log.getLogger(__name__)
 
 _DEFAULT: Final = 'DEFAULT'
@@ -36,6 +38,10 @@ _NAMESPACES: Final = (
     'cyborg_lite',
 )
 
+_PROXY_HINT: Final = (
+    ' TLS and the limits of clients belong to a proxy. Configure HAProxy or nginx as '
+    'in share/cyborg-lite/proxy.'
+)
 _AUTH_SECTIONS: Final = ('keystone_authtoken',)  # registered after the start
 _GLOBAL_GROUPS: Final = ('oslo_messaging_metrics', 'oslo_messaging_tracing')
 
@@ -61,7 +67,11 @@ def describe_unknown(sections: Sections, valid_names: Names) -> Iterator[str]:
             continue
         for name in options:
             if name.replace('-', '_') not in valid_names[section]:
-                hint = _suggest(name, valid_names[section], '{}')
+                hint = (
+                    _PROXY_HINT
+                    if section == api.GROUP and name in api.PROXY_OPTIONS
+                    else _suggest(name, valid_names[section], '{}')
+                )
                 yield f'[{section}] {name} is unknown and has no effect.{hint}'
 
 

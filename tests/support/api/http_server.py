@@ -7,9 +7,11 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 from cyborg_lite.api.server import ApiServer
+
+BODY_LIMIT: Final = 114688  # bytes; the default of the application
 
 
 def build_options(**options: Any) -> Any:
@@ -19,12 +21,7 @@ def build_options(**options: Any) -> Any:
         'port': 0,
         'threads': 4,
         'workers': 1,
-        'certificate_file': None,
-        'private_key_file': None,
-        'header_timeout': 10,
-        'body_timeout': 30,
-        'max_connections': 512,
-        'max_connections_per_address': 128,
+        'max_connections': 800,
     }
     return SimpleNamespace(**{**defaults, **options})
 
@@ -35,7 +32,7 @@ def serve(application: Any, **options: Any) -> Iterator[ApiServer]:
 
     :param options: values that replace those of ``build_options``
     """
-    server = ApiServer(application, build_options(**options))
+    server = ApiServer(application, build_options(**options), BODY_LIMIT)
     server.start()
     try:
         yield server
@@ -77,10 +74,11 @@ def check_error_document(answer: bytes) -> None:
     head, _, body = answer.partition(b'\r\n\r\n')
     if head.split()[1] < b'400':
         return
-    assert b'Content-Type: application/json' in head
-    assert b'x-openstack-request-id: req-' in head.lower()
-    assert b'OpenStack-API-Maximum-Version: ' in head
-    assert b'Vary: OpenStack-API-Version' in head
+    names = head.lower()
+    assert b'content-type: application/json' in names
+    assert b'x-openstack-request-id: req-' in names
+    assert b'openstack-api-maximum-version: ' in names
+    assert b'vary: openstack-api-version' in names
     document = json.loads(body)
     if head.split()[1] != b'401':
         assert json.loads(document['error_message'])['faultstring']

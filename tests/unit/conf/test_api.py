@@ -31,10 +31,7 @@ def test_defaults_are_safe() -> None:
         'max_name_length = 256',  # the width of the column
         'max_accel_value_length = 35',  # shorter than a uuid
         'port = 65536',
-        'header_timeout = 0',
-        'body_timeout = 0',
         'max_connections = 0',
-        'max_connections_per_address = 0',
     ],
 )
 def test_parse_invalid_api_value_exits_with_option(tmp_path: Path, line: str) -> None:

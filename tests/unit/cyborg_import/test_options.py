@@ -7,7 +7,7 @@ from cyborg_lite.cyborg_import.options import Option, convert_options
 
 NAMES = {
     'DEFAULT': {'debug'},
-    'api': {'host', 'workers', 'certificate_file'},
+    'api': {'host', 'workers'},
     'agent': {'enabled_drivers', 'discovery_interval'},
 }
 
@@ -19,7 +19,6 @@ NAMES = {
         (('DEFAULT', 'periodic_interval'), ('agent', 'discovery_interval')),
         (('api', 'host_ip'), ('api', 'host')),
         (('api', 'api-workers'), ('api', 'workers')),
-        (('ssl', 'cert_file'), ('api', 'certificate_file')),
         (('vgpu_nvidia-35', 'physical_device'), ('vgpu_nvidia-35', 'physical_device')),
     ],
 )
@@ -33,7 +32,7 @@ def test_option_gets_section_and_name(source: Option, target: Option) -> None:
     ('source', 'reason'),
     [
         (('database', 'connection'), 'a database of its own'),
-        (('api', 'enable_ssl_api'), 'TLS is on if'),
+        (('api', 'enable_ssl_api'), 'a proxy terminates TLS'),
         (('quota', 'reservation_expire'), 'it has no counterpart'),
     ],
 )

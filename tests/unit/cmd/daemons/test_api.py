@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from cyborg_lite import conf as configuration
+from cyborg_lite.api import app
 from cyborg_lite.cmd.daemons import api
-from cyborg_lite.errors.daemons import ConfigurationError
 from tests.servers.message_keys import write_lines
 
 
@@ -55,8 +55,10 @@ def test_daemon_stop_ends_held_requests(
     arrival = threading.Event()
 
     def assemble_blocking(
-        _conf: Any, _conductor: Any, _observe: Any, stopping: threading.Event
+        conf: Any, conductor: Any, observe: Any, stopping: threading.Event
     ) -> Any:
+        app.assemble(conf, conductor, observe, stopping)  # registers the options
+
         def application(_environ: Any, start_response: Any) -> list[bytes]:
             arrival.set()
             is_stopping = stopping.wait(30)
@@ -109,11 +111,6 @@ def test_stop_before_start_does_nothing() -> None:
     daemon = api.build(configuration.parse([], api.BINARY, []))
     daemon.stop()
     daemon.wait()
-
-
-def test_start_missing_certificate_raises(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError):
-        start_daemon(tmp_path, 'certificate_file = /nonexistent\n')
 
 
 def test_api_daemon_imports_no_unused_library() -> None:

@@ -32,6 +32,10 @@ def list_warnings(
             '[nova]\nauth_type = password\npasword = x\n',
             ['[nova] pasword', 'password?'],
         ),
+        (
+            '[api]\ncertificate_file = /x.pem\n',
+            ['[api] certificate_file', 'no effect', 'HAProxy or nginx'],
+        ),
     ],
 )
 def test_mistyped_name_is_reported_with_nearest(
