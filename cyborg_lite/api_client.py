@@ -5,12 +5,14 @@ The ``openstack`` commands and the dashboard share this client. It imports no li
 because both run on machines without the service.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol, Self
 from urllib.parse import parse_qsl, quote, urlsplit
 
+VERSION: Final = '2.7'
+"""Microversion of all requests."""
+
 _LARGEST_SUCCESS: Final = 299
-_NOT_ACCEPTABLE: Final = 406  # also of a microversion that is not supported
 
 
 class Response(Protocol):
@@ -59,11 +61,10 @@ class AcceleratorApi:
         """Return a client that also sends a service token."""
         return type(self)(self._adapter, token)
 
-    def call(  # noqa: PLR0913  # the parts of a request
+    def call(
         self,
         method: str,
         path: str,
-        version: str | Sequence[str],
         *,
         query: Mapping[str, Any] | None = None,
         body: Any = None,
@@ -72,8 +73,6 @@ class AcceleratorApi:
         """Send a request and return the JSON of the response; None: it has no body.
 
         :param path: quoted, below the version of the API, for example ``/jobs``
-        :param version: microversion, for example ``2.4``; or several, the newest first,
-            of which the first is used that the service supports
         :param generation: that the object must have, else the service answers 409;
             None: any
         :raises ApiError: the service refuses the request
@@ -83,18 +82,15 @@ class AcceleratorApi:
         if generation is not None:
             headers = {**headers, 'If-Match': f'"{generation}"'}
         arguments = {name: value for name, value in (query or {}).items() if value}
-        for microversion in [version] if isinstance(version, str) else version:
-            response = self._adapter.request(
-                path,
-                method,
-                headers=headers,
-                params=arguments,
-                microversion=microversion,
-                raise_exc=False,
-                **options,
-            )
-            if response.status_code != _NOT_ACCEPTABLE:
-                break
+        response = self._adapter.request(
+            path,
+            method,
+            headers=headers,
+            params=arguments,
+            microversion=VERSION,
+            raise_exc=False,
+            **options,
+        )
         if response.status_code > _LARGEST_SUCCESS:
             raise _build_error(response)
         return response.json() if response.content else None
@@ -102,7 +98,6 @@ class AcceleratorApi:
     def list_all(
         self,
         path: str,
-        version: str,
         key: str,
         query: Mapping[str, Any] | None = None,
     ) -> Iterator[dict[str, Any]]:
@@ -113,7 +108,7 @@ class AcceleratorApi:
         """
         page: Mapping[str, Any] | None = query
         while page is not None:
-            answer = self.call('GET', path, version, query=page)
+            answer = self.call('GET', path, query=page)
             yield from answer[key]
             page = _read_next_query(answer.get(f'{key}_links', ()))
 

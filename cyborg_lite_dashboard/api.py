@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests to the Accelerator API with the token of the user who views a page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django.conf import settings
@@ -28,11 +28,10 @@ _ERRORS: Final = {401: TokenRejected, 404: ObjectNotFound}
 class DashboardApi(api_client.AcceleratorApi):
     """Sends requests. All errors are classes that Horizon handles."""
 
-    def call(  # noqa: PLR0913  # the parts of a request
+    def call(
         self,
         method: str,
         path: str,
-        version: str | Sequence[str],
         *,
         query: Mapping[str, Any] | None = None,
         body: Any = None,
@@ -45,7 +44,7 @@ class DashboardApi(api_client.AcceleratorApi):
         """
         try:
             return super().call(
-                method, path, version, query=query, body=body, generation=generation
+                method, path, query=query, body=body, generation=generation
             )
         except ApiError as error:
             kind = _ERRORS.get(error.status, ApiError)

@@ -48,13 +48,12 @@ class RecordTable(tables.DataTable):
 class RecordsView(tables.PagedTableMixin, tables.DataTableView):
     """Page with a table of one collection, newest object first.
 
-    ``path``, ``key`` and ``version`` name the collection in the API.
+    ``path`` and ``key`` name the collection in the API.
     """
 
     template_name = 'horizon/common/_data_table_view.html'
     path: str
     key: str
-    version: str
     error_message = _('Unable to list the objects.')
 
     def build_query(self) -> Mapping[str, Any]:
@@ -73,9 +72,7 @@ class RecordsView(tables.PagedTableMixin, tables.DataTableView):
             'sort_dir': direction,
         }
         try:
-            answer = api.connect(self.request).call(
-                'GET', self.path, self.version, query=query
-            )
+            answer = api.connect(self.request).call('GET', self.path, query=query)
         except api.ApiError:
             exceptions.handle(self.request, self.error_message)
             return []

@@ -49,7 +49,7 @@ def _build_device(device: Json) -> TopologyDevice:
         health=Health(device['health']),
         health_reason=device['health_reason'],
         deployables=tuple(map(_build_deployable, device['deployables'])),
-        pci_bridges=tuple(device.get('pci_bridges', ())),  # absent before 2.30
+        pci_bridges=tuple(device['pci_bridges']),
     )
 
 

@@ -170,7 +170,7 @@ def _add_cache_header(environ: dict[str, Any], response: webob.Response) -> None
     is_read = environ['REQUEST_METHOD'] in ('GET', 'HEAD')
     version = environ.get(MICROVERSION, microversion.MINIMUM)
     is_successful = response.status_int == HTTPStatus.OK
-    if is_read and is_successful and version >= microversion.V2_17:
+    if is_read and is_successful and version >= microversion.V2_5:
         response.headers['Cache-Control'] = 'private, no-cache'
 
 

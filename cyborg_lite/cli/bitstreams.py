@@ -14,7 +14,6 @@ from cyborg_lite.cli.commands import ListCommand, ShowCommand, Table
 from cyborg_lite.cli.jobs import measure_job
 from cyborg_lite.cli.rest import quote_path
 
-_VERSION: Final = '2.4'
 _FILTERS: Final = ('vendor', 'board', 'region', 'function', 'deployable')
 _COLUMNS: Final = {
     'image_uuid': 'Image',
@@ -50,7 +49,7 @@ class ListBitstreams(ListCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """List the bitstreams."""
         query = {name: getattr(parsed_args, name) for name in _FILTERS}
-        answer = self.api.call('GET', '/bitstreams', _VERSION, query=query)
+        answer = self.api.call('GET', '/bitstreams', query=query)
         extra = _VERDICT_COLUMNS if parsed_args.deployable else {}
         return build_rows({**_COLUMNS, **extra}, answer['bitstreams'])
 
@@ -75,13 +74,13 @@ class LoadBitstream(ShowCommand):
         path = f'/deployables/{quote_path(parsed_args.deployable)}/program'
         value = [{'image_uuid': parsed_args.image}]
         patch = [{'op': 'replace', 'path': '/program', 'value': value}]
-        job = self.api.call('PATCH', path, _VERSION, body=patch)
+        job = self.api.call('PATCH', path, body=patch)
         if parsed_args.wait:
             job_path = f'/jobs/{job["uuid"]}'
             waiting.wait_until_finished(
-                lambda: measure_job(self.api.call('GET', job_path, _VERSION)),
+                lambda: measure_job(self.api.call('GET', job_path)),
                 self.progress_stream,
                 parsed_args.timeout,
             )
-            job = self.api.call('GET', job_path, _VERSION)
+            job = self.api.call('GET', job_path)
         return build_fields(job)

@@ -13,9 +13,6 @@ from cyborg_lite.cli.commands import ApiCommand, ListCommand, ShowCommand, Table
 from cyborg_lite.cli.rest import AcceleratorApi, quote_path
 from cyborg_lite.cli.waiting import Progress
 
-_STATUS_VERSION: Final = '2.4'
-_CLEAN_VERSION: Final = '2.6'
-_MODE_VERSION: Final = '2.7'
 _UNIT_COLUMNS: Final = {
     'unit': 'Unit',
     'state': 'State',
@@ -43,13 +40,13 @@ def _build_path(uuid: str, *segments: str) -> str:
 
 
 def _set_paths(
-    api: AcceleratorApi, uuid: str, version: str, values: Mapping[str, str]
+    api: AcceleratorApi, uuid: str, values: Mapping[str, str]
 ) -> dict[str, Any]:
     patch = [
         {'op': 'replace', 'path': f'/{name}', 'value': value}
         for name, value in values.items()
     ]
-    answer = api.call('PATCH', _build_path(uuid), version, body=patch)
+    answer = api.call('PATCH', _build_path(uuid), body=patch)
     device: dict[str, Any] = answer
     return device
 
@@ -86,7 +83,7 @@ class SetDevice(ShowCommand):
         values = {'status': parsed_args.status}
         if parsed_args.reason:
             values['reason'] = parsed_args.reason
-        device = _set_paths(self.api, parsed_args.device, _STATUS_VERSION, values)
+        device = _set_paths(self.api, parsed_args.device, values)
         return build_fields(device)
 
 
@@ -94,7 +91,7 @@ class SetDevice(ShowCommand):
 
 
 def _read_cleanings(api: AcceleratorApi, uuid: str) -> dict[str, Any]:
-    answer = api.call('GET', _build_path(uuid, 'cleanings'), _CLEAN_VERSION)
+    answer = api.call('GET', _build_path(uuid, 'cleanings'))
     cleanings: dict[str, Any] = answer
     return cleanings
 
@@ -146,7 +143,6 @@ class RetryClean(ListCommand):
         self.api.call(
             'POST',
             _build_path(uuid, 'cleanings', 'retry'),
-            _CLEAN_VERSION,
             body={'unit': unit} if unit else {},
         )
         if parsed_args.wait:
@@ -204,7 +200,6 @@ class AcceptClean(ApiCommand):
         self.api.call(
             'POST',
             _build_path(parsed_args.device, 'cleanings', 'accept'),
-            _CLEAN_VERSION,
             body={'name': parsed_args.name, **unit},
         )
 
@@ -213,7 +208,7 @@ class AcceptClean(ApiCommand):
 
 
 def _read_modes(api: AcceleratorApi, uuid: str) -> dict[str, Any]:
-    answer = api.call('GET', _build_path(uuid, 'modes'), _MODE_VERSION)
+    answer = api.call('GET', _build_path(uuid, 'modes'))
     modes: dict[str, Any] = answer
     return modes
 
@@ -270,7 +265,7 @@ class SetMode(ShowCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Start the change; with ``--wait`` return after its end."""
         uuid, mode = parsed_args.device, parsed_args.mode
-        answer = _set_paths(self.api, uuid, _MODE_VERSION, {'mode': mode})
+        answer = _set_paths(self.api, uuid, {'mode': mode})
         if parsed_args.wait:
             waiting.wait_until_finished(
                 lambda: measure_mode(_read_modes(self.api, uuid), mode),
@@ -301,7 +296,7 @@ class ApplyModes(ListCommand):
         """Start the changes that the service accepts."""
         query = {'hostname': parsed_args.host}
         rows = []
-        for device in self.api.list_all('/devices', _MODE_VERSION, 'devices', query):
+        for device in self.api.list_all('/devices', 'devices', query):
             modes = _read_modes(self.api, device['uuid'])
             current = [mode['name'] for mode in modes['modes'] if mode['is_current']]
             if modes['declared'] is None or modes['declared'] in current:
@@ -322,7 +317,7 @@ class ApplyModes(ListCommand):
         """Start the change of a device; return the result as text."""
         values = {'mode': modes['declared']}
         try:
-            _set_paths(self.api, modes['device_uuid'], _MODE_VERSION, values)
+            _set_paths(self.api, modes['device_uuid'], values)
         except exceptions.CommandError as error:
             return str(error)
         return 'started'

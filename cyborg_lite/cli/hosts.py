@@ -9,8 +9,6 @@ from cyborg_lite.cli.columns import build_rows
 from cyborg_lite.cli.commands import ListCommand, Table
 from cyborg_lite.cli.rest import quote_path
 
-_VERSION: Final = '2.9'
-_BRIDGES_VERSION: Final = '2.30'
 _COLUMNS: Final = {
     'numa_node': 'NUMA Node',
     'address': 'Address',
@@ -42,16 +40,16 @@ class ShowTopology(ListCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """List one row per unit, and one per device without units."""
         path = f'/hosts/{quote_path(parsed_args.host)}/topology'
-        shows_bridges = parsed_args.bridges
-        version = _BRIDGES_VERSION if shows_bridges else _VERSION
-        answer = self.api.call('GET', path, version)
+        answer = self.api.call('GET', path)
         rows = [
             row
             for node in answer['numa_nodes']
             for device in node['devices']
             for row in _list_rows(node, device)
         ]
-        return build_rows({**_COLUMNS, **(_BRIDGES if shows_bridges else {})}, rows)
+        return build_rows(
+            {**_COLUMNS, **(_BRIDGES if parsed_args.bridges else {})}, rows
+        )
 
 
 def _list_rows(
@@ -63,7 +61,7 @@ def _list_rows(
         'model': device['model'],
         'health': device['health'],
         'reason': device['health_reason'] or device['status_reason'] or None,
-        'pci_bridges': ' '.join(device.get('pci_bridges', ())) or None,
+        'pci_bridges': ' '.join(device['pci_bridges']) or None,
     }
     units = [(item, unit) for item in device['deployables'] for unit in item['units']]
     if not units:

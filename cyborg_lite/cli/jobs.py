@@ -13,7 +13,6 @@ from cyborg_lite.cli.commands import ApiCommand, ListCommand, ShowCommand, Table
 from cyborg_lite.cli.rest import AcceleratorApi, quote_path
 from cyborg_lite.cli.waiting import Progress
 
-_VERSION: Final = '2.10'
 _COLUMNS: Final = {
     'uuid': 'UUID',
     'kind': 'Kind',
@@ -43,7 +42,7 @@ def measure_queued_job(api: AcceleratorApi, path: str) -> Progress:
     :param path: of the job in the API
     """
     try:
-        job = api.call('GET', path, _VERSION)
+        job = api.call('GET', path)
     except exceptions.NotFound:
         return Progress(100, 'completed', is_finished=True)
     if 'progress' in job:
@@ -69,7 +68,7 @@ class ListJobs(ListCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """List the jobs."""
         query = {'kind': parsed_args.kind, 'state': parsed_args.state}
-        jobs = self.api.list_all('/jobs', _VERSION, 'jobs', query)
+        jobs = self.api.list_all('/jobs', 'jobs', query)
         rows = [{**job, 'age': round(job['age'])} for job in jobs]
         return build_rows(_COLUMNS, rows)
 
@@ -98,7 +97,7 @@ class CreateJob(ShowCommand):
         """Write the job and show it; with ``--wait`` return after its end."""
         host = {'hostname': parsed_args.host} if parsed_args.host else {}
         body = {'kind': parsed_args.kind, **host}
-        job = self.api.call('POST', '/jobs', _VERSION, body=body)
+        job = self.api.call('POST', '/jobs', body=body)
         if parsed_args.wait:
             path = f'/jobs/{job["uuid"]}'
             waiting.wait_until_finished(
@@ -125,7 +124,7 @@ class _ChangeJobs(ApiCommand):
         """Change the jobs in their order; stop at the first error."""
         for uuid in parsed_args.jobs:
             path = f'/jobs/{quote_path(uuid)}/{self.action}'
-            self.api.call('POST', path, _VERSION)
+            self.api.call('POST', path)
 
 
 class RetryJobs(_ChangeJobs):
@@ -159,4 +158,4 @@ class ShowJob(ShowCommand):
                 self.progress_stream,
                 parsed_args.timeout,
             )
-        return build_fields(self.api.call('GET', path, _VERSION))
+        return build_fields(self.api.call('GET', path))

@@ -15,12 +15,6 @@ from cyborg_lite.cli.columns import Groups, Lines, build_fields, build_rows
 from cyborg_lite.cli.commands import ApiCommand, ListCommand, ShowCommand, Table
 from cyborg_lite.cli.rest import AcceleratorApi, quote_path
 
-_VERSION: Final = '2.4'
-_GENERATION_VERSION: Final = '2.21'
-# Older services have fewer warnings.
-_EXPLAIN_VERSIONS: Final = ('2.28', '2.4')
-_CAPACITY_VERSION: Final = '2.22'
-_LIST_VERSION: Final = '2.24'
 _COLUMNS: Final = {
     'name': 'Name',
     'enabled': 'Enabled',
@@ -74,7 +68,7 @@ def parse_generation(text: str) -> int:
 
 
 def _read_profile(api: AcceleratorApi, profile: str) -> dict[str, Any]:
-    answer = api.call('GET', _build_path(profile), _GENERATION_VERSION)
+    answer = api.call('GET', _build_path(profile))
     stored: dict[str, Any] = answer['device_profile']
     return stored
 
@@ -96,7 +90,6 @@ def _replace_values(
     answer = api.call(
         'PATCH',
         path,
-        _GENERATION_VERSION,
         body=_build_patch(values),
         generation=expected,
     )
@@ -113,7 +106,7 @@ def _build_patch(values: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _enable_profile(api: AcceleratorApi, profile: str, is_enabled: bool) -> None:
     body = _build_patch({'enabled': is_enabled})
-    api.call('PATCH', _build_path(profile), _VERSION, body=body)
+    api.call('PATCH', _build_path(profile), body=body)
 
 
 def _show_profile(profile: Mapping[str, Any]) -> Table:
@@ -183,9 +176,7 @@ class ListProfiles(ListCommand):
             'is_public': parsed_args.is_public,
             'sort_key': 'name',
         }
-        profiles = self.api.list_all(
-            '/device_profiles', _LIST_VERSION, 'device_profiles', query
-        )
+        profiles = self.api.list_all('/device_profiles', 'device_profiles', query)
         columns = _LONG_COLUMNS if parsed_args.long else _COLUMNS
         rows = ({**item, 'groups': Groups(item['groups'])} for item in profiles)
         return build_rows(columns, rows)
@@ -221,7 +212,7 @@ class ShowProfile(ShowCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Show the profile."""
         path = _build_path(parsed_args.profile)
-        answer = self.api.call('GET', path, _GENERATION_VERSION)
+        answer = self.api.call('GET', path)
         return _show_profile(answer['device_profile'])
 
 
@@ -249,8 +240,7 @@ class CreateProfile(ShowCommand):
         names = ('name', 'description', 'groups')
         options = {name: getattr(parsed_args, name) for name in names}
         values = {name: value for name, value in options.items() if value is not None}
-        path, version = '/device_profiles', _GENERATION_VERSION
-        return _show_profile(self.api.call('POST', path, version, body=[values]))
+        return _show_profile(self.api.call('POST', '/device_profiles', body=[values]))
 
 
 class SetProfile(ShowCommand):
@@ -413,7 +403,6 @@ class ExplainProfile(_HostList):
         answer = self.api.call(
             'POST',
             f'{_build_path(parsed_args.profile)}/explain',
-            _EXPLAIN_VERSIONS,
             query={'hostname': parsed_args.host},
         )
         self.progress_stream.write(f'{answer["summary"]}\n')
@@ -436,7 +425,6 @@ class CountServers(_HostList):
         answer = self.api.call(
             'GET',
             f'{_build_path(parsed_args.profile)}/capacity',
-            _CAPACITY_VERSION,
             query={'hostname': parsed_args.host},
         )
         texts = [f'{_format_number(answer)}.']
@@ -466,7 +454,7 @@ def _format_number(answer: Mapping[str, Any]) -> str:
 
 def _list_notes(explanation: Mapping[str, Any]) -> Iterator[str]:
     """Yield the explained alternatives, except the groups themselves, and warnings."""
-    for group, index in enumerate(explanation.get('alternatives', ())):
+    for group, index in enumerate(explanation['alternatives']):
         if index:
             yield f'Group {group} is explained with alternative {index}.'
     for warning in explanation['warnings']:
@@ -493,7 +481,7 @@ class ListAccess(ListCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """List the projects."""
         path = f'{_build_path(parsed_args.profile)}/access'
-        answer = self.api.call('GET', path, _VERSION)
+        answer = self.api.call('GET', path)
         return ('Project ID',), [(project,) for project in answer['projects']]
 
 
@@ -516,7 +504,7 @@ class AddAccess(_ChangeAccess):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Extend the access list."""
         path = f'{_build_path(parsed_args.profile)}/access'
-        self.api.call('POST', path, _VERSION, body={'projects': parsed_args.projects})
+        self.api.call('POST', path, body={'projects': parsed_args.projects})
 
 
 class RemoveAccess(_ChangeAccess):
@@ -526,4 +514,4 @@ class RemoveAccess(_ChangeAccess):
         """Shorten the access list."""
         path = f'{_build_path(parsed_args.profile)}/access'
         query = {'value': ','.join(parsed_args.projects)}
-        self.api.call('DELETE', path, _VERSION, query=query)
+        self.api.call('DELETE', path, query=query)

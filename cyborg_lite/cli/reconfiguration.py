@@ -14,7 +14,6 @@ from cyborg_lite.cli.commands import ListCommand, ShowCommand, Table
 from cyborg_lite.cli.rest import AcceleratorApi, quote_path
 from cyborg_lite.cli.waiting import Progress
 
-_VERSION: Final = '2.14'
 _COLUMNS: Final = {
     'name': 'Set',
     'required': 'Required Settings',
@@ -49,7 +48,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 def _read(api: AcceleratorApi, uuid: str) -> dict[str, Any]:
     path = f'/devices/{quote_path(uuid)}/configuration'
-    configuration: dict[str, Any] = api.call('GET', path, _VERSION)
+    configuration: dict[str, Any] = api.call('GET', path)
     return configuration
 
 
@@ -60,7 +59,7 @@ def _find_change(changes: Iterable[dict[str, Any]], uuid: str) -> dict[str, Any]
     """
     for change in changes:
         if change['uuid'] == uuid:
-            return {**change, 'settings': json.loads(change['settings'])}
+            return change
     raise exceptions.CommandError(f'The change {uuid} is not listed any more.')
 
 
@@ -86,11 +85,7 @@ class ListHardwareSets(ListCommand):
         if configuration['arqs']:
             arqs = ', '.join(configuration['arqs'])
             self.progress_stream.write(f'No change is possible: in use by {arqs}\n')
-        rows = [
-            {**item, 'settings': json.loads(item['settings'])}
-            for item in configuration['sets']
-        ]
-        return build_rows(_COLUMNS, rows)
+        return build_rows(_COLUMNS, configuration['sets'])
 
 
 class ReconfigureDevice(ShowCommand):
@@ -118,7 +113,7 @@ class ReconfigureDevice(ShowCommand):
         value = {'set': parsed_args.set, 'settings': dict(parsed_args.setting)}
         patch = [{'op': 'replace', 'path': '/configuration', 'value': value}]
         path = f'/devices/{quote_path(uuid)}'
-        answer = self.api.call('PATCH', path, _VERSION, body=patch)
+        answer = self.api.call('PATCH', path, body=patch)
         change = answer['changes'][0]['uuid']  # the latest is the first
         if parsed_args.wait:
             waiting.wait_until_finished(

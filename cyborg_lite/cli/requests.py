@@ -19,7 +19,6 @@ from cyborg_lite.cli.commands import ShowCommand, Table
 from cyborg_lite.cli.rest import quote_path
 from cyborg_lite.cli.waiting import Progress
 
-_VERSION: Final = '2.4'
 _PATH: Final = '/accelerator_requests'
 _TOKEN_VARIABLE: Final = 'OS_SERVICE_TOKEN'
 _FAILED: Final = ('BindFailed', 'Deleting', 'Unknown')
@@ -36,7 +35,7 @@ class _ArqCommand(ShowCommand):
         return parser
 
     def _read(self, uuid: str) -> dict[str, Any]:
-        answer = self.api.call('GET', f'{_PATH}/{quote_path(uuid)}', _VERSION)
+        answer = self.api.call('GET', f'{_PATH}/{quote_path(uuid)}')
         arq: dict[str, Any] = answer
         return arq
 
@@ -51,7 +50,7 @@ class _ArqCommand(ShowCommand):
                 f'{_TOKEN_VARIABLE}.'
             )
         api = self.api.with_service_token(parsed_args.service_token)
-        api.call('PATCH', _PATH, _VERSION, body={parsed_args.request: patch})
+        api.call('PATCH', _PATH, body={parsed_args.request: patch})
 
 
 def _add_service_token(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +79,7 @@ class ShowRequest(_ArqCommand):
         arq = self._read(parsed_args.request)
         if parsed_args.events:
             path = f'{_PATH}/{quote_path(parsed_args.request)}/events'
-            arq['events'] = self.api.call('GET', path, _VERSION)['events']
+            arq['events'] = self.api.call('GET', path)['events']
         return build_fields(arq, {'events': Events})
 
 

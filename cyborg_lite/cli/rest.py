@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests to the Accelerator API whose errors the ``openstack`` program prints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from osc_lib import exceptions
@@ -17,11 +17,10 @@ _NOT_FOUND: Final = 404
 class AcceleratorApi(api_client.AcceleratorApi):
     """Sends requests. An error response becomes an error with one line of text."""
 
-    def call(  # noqa: PLR0913  # the parts of a request
+    def call(
         self,
         method: str,
         path: str,
-        version: str | Sequence[str],
         *,
         query: Mapping[str, Any] | None = None,
         body: Any = None,
@@ -34,7 +33,7 @@ class AcceleratorApi(api_client.AcceleratorApi):
         """
         try:
             return super().call(
-                method, path, version, query=query, body=body, generation=generation
+                method, path, query=query, body=body, generation=generation
             )
         except ApiError as error:
             raise _translate_error(error) from error

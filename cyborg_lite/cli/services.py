@@ -10,8 +10,6 @@ from cyborg_lite.cli.columns import build_fields, build_rows
 from cyborg_lite.cli.commands import ApiCommand, ListCommand, ShowCommand, Table
 from cyborg_lite.cli.rest import AcceleratorApi, quote_path
 
-_LIST_VERSION: Final = '2.4'
-_DELETE_VERSION: Final = '2.5'
 _COLUMNS: Final = {
     'uuid': 'UUID',
     'binary': 'Binary',
@@ -23,7 +21,7 @@ _COLUMNS: Final = {
 
 
 def _list_services(api: AcceleratorApi, **query: str | None) -> list[dict[str, Any]]:
-    return list(api.list_all('/services', _LIST_VERSION, 'services', query))
+    return list(api.list_all('/services', 'services', query))
 
 
 class ListServices(ListCommand):
@@ -93,4 +91,4 @@ class DeleteServices(ApiCommand):
         """Delete the daemons in their order; stop at the first error."""
         for uuid in parsed_args.services:
             path = f'/services/{quote_path(uuid)}'
-            self.api.call('DELETE', path, _DELETE_VERSION)
+            self.api.call('DELETE', path)

@@ -109,7 +109,7 @@ service on this host uses the port.
         min=1,
         max=100000,
         help="""
-Maximum number of elements of a page, for requests with microversion 2.15 or later.
+Maximum number of elements of a page, for requests with microversion 2.5 or later.
 Other requests get all elements. Lower it if lists of a large deployment use too much
 memory.
 """,
@@ -119,7 +119,7 @@ memory.
         default=[],
         help="""
 Names, without the prefix accel:, that device profiles may use in addition to those of
-this service, for requests with microversion 2.18 or later. Name the keys that drivers
+this service, for requests with microversion 2.6 or later. Name the keys that drivers
 of other projects read.
 """,
     ),

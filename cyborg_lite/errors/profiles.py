@@ -60,9 +60,9 @@ class DeviceProfileHasAlternatives(Conflict):
 
     message = (
         'Device profile {name} has alternatives, and a request below microversion '
-        '2.20 cannot replace them.'
+        '2.6 cannot replace them.'
     )
-    advice = 'Repeat the request with microversion 2.20 or later.'
+    advice = 'Repeat the request with microversion 2.6 or later.'
 
 
 class InvalidSelector(InvalidInput):

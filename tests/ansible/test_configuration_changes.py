@@ -19,7 +19,7 @@ from tests.servers import rabbitmq
 from tests.servers.databases import fresh_database
 from tests.servers.stack import ADMIN, expect
 
-_VERSION: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.14'}
+_VERSION: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.7'}
 
 
 class Site(FaultyCloud):

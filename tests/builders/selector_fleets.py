@@ -58,7 +58,7 @@ def compile_keys(**keys: str) -> dict[str, str]:
 def compile_set(value: str, units: int = 1) -> dict[str, str]:
     """Return the group of a set with its trait."""
     group = {'resources:PGPU': str(units), 'accel:same': value}
-    return compile_group('groups[0]', group, KNOWN, sets=True)
+    return compile_group('groups[0]', group, KNOWN)
 
 
 def make_group(database: Database, rp_uuid: str, size: int = 2) -> None:

@@ -32,7 +32,7 @@ CLIENTS: Final = 6
 KILLS: Final = 6
 MOST_KILLS: Final = 40
 NAMES: Final = ('c1', 'c2')
-NEWEST: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.12'}
+NEWEST: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.7'}
 
 
 class SenderKiller:

@@ -41,7 +41,7 @@ def test_error_has_class_that_horizon_handles(
     result: int | Exception, kind: type[ApiError], status: int
 ) -> None:
     with pytest.raises(ApiError) as raised:
-        api.DashboardApi(Proxy(result)).call('GET', '/devices', '2.4')
+        api.DashboardApi(Proxy(result)).call('GET', '/devices')
     assert type(raised.value) is kind
     assert raised.value.status == status
     assert '10.0.0.1' not in str(raised.value)

@@ -21,7 +21,7 @@ from tests.servers.stack import ADMIN, expect
 REQUIRED: Final = os.environ.get('CYBORG_LITE_TEST_REQUIRE_BROWSER') == '1'
 PROGRAMS: Final = tuple(map(shutil.which, ('chromium', 'chromedriver')))
 ARGUMENTS: Final = ('--headless=new', '--no-sandbox', '--disable-dev-shm-usage')
-NEWEST: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.25'}
+NEWEST: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.7'}
 LIMIT: Final = 120.0  # seconds until an element must appear, beside other suites
 
 pytestmark = pytest.mark.skipif(

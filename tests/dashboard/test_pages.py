@@ -14,7 +14,7 @@ from tests.servers.horizon import DashboardUser, HorizonServer
 from tests.servers.keystone_cloud import KeystoneCloud
 from tests.servers.stack import ADMIN, expect
 
-NEWEST: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.25'}
+NEWEST: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.7'}
 PROFILES: Final = '/admin/device_profiles/'
 DEVICES: Final = '/admin/accelerator_devices/'
 MARKUP: Final = '<script>alert(1)</script>'

@@ -12,7 +12,7 @@ from tests.hosts.privileged_process import install_privileges
 from tests.servers.stack import ADMIN, expect
 
 DRIVE: Final = '0000:c2:00.0'
-OPERATOR: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.6'}
+OPERATOR: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.7'}
 _SCRIPT: Final = """#!/bin/sh
 drive={drive}
 echo "$*" >> $drive/commands

@@ -23,7 +23,7 @@ def create_profile(cloud: OpenStack, **keys: str) -> str:
     further = {f'accel:{key}': value for key, value in keys.items()}
     group = {'resources:PGPU': '1', **selector, **further}
     body = [{'name': name, 'groups': [group, group]}]
-    cloud.accelerator_at('2.19', 'POST', '/device_profiles', body)
+    cloud.accelerator_at('2.6', 'POST', '/device_profiles', body)
     return name
 
 

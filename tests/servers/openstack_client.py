@@ -188,9 +188,8 @@ class OpenStackClient:
             for text in (selector, *alternatives)
         ]
         groups = [{**group, 'alternatives': rivals} if rivals else group]
-        version = '2.20' if rivals else '2.13'
         body = [{'name': name, 'groups': groups}]
-        self.accelerator_at(version, 'POST', '/device_profiles', body)
+        self.accelerator_at('2.6', 'POST', '/device_profiles', body)
         return name
 
     def create_flavor(self, profile: str | None) -> str:

@@ -4,7 +4,6 @@
 import pytest
 
 from cyborg_lite.api_client import AcceleratorApi, ApiError
-from tests.builders.device_rows import add_device
 from tests.support.api.command_line import WsgiAdapter
 from tests.support.api.conversation import MEMBER, Client
 
@@ -12,14 +11,14 @@ from tests.support.api.conversation import MEMBER, Client
 def test_refused_call_raises_error_with_status() -> None:
     api = AcceleratorApi(WsgiAdapter(Client().as_(MEMBER)))
     with pytest.raises(ApiError, match='cyborg:device:get_all') as raised:
-        api.call('GET', '/devices', '2.4')
+        api.call('GET', '/devices')
     assert raised.value.status == 403
 
 
 def test_service_token_is_sent_with_every_call() -> None:
     api = AcceleratorApi(WsgiAdapter(Client())).with_service_token('token')
     query = {'instance': '00000000-0000-4000-8000-000000000001'}
-    assert api.call('GET', '/accelerator_requests', '2.4', query=query) == {'arqs': []}
+    assert api.call('GET', '/accelerator_requests', query=query) == {'arqs': []}
 
 
 def test_generation_is_sent_as_precondition() -> None:
@@ -27,25 +26,7 @@ def test_generation_is_sent_as_precondition() -> None:
     path = f'/device_profiles/{client.create_profile()["uuid"]}'
     api = AcceleratorApi(WsgiAdapter(client))
     body = [{'op': 'replace', 'path': '/description', 'value': 'x'}]
-    api.call('PATCH', path, '2.21', body=body, generation=0)
+    api.call('PATCH', path, body=body, generation=0)
     with pytest.raises(ApiError, match='is not 0') as raised:
-        api.call('PATCH', path, '2.21', body=body, generation=0)
+        api.call('PATCH', path, body=body, generation=0)
     assert raised.value.status == 409
-
-
-def test_first_supported_microversion_is_used() -> None:
-    client = Client()
-    device = add_device(client.conductor.database)
-    api = AcceleratorApi(WsgiAdapter(client))
-    (read,) = api.call('GET', '/devices', ('2.999', '2.4', '2.0'))['devices']
-    assert (read['uuid'], read['health']) == (device.uuid, 'ok')
-    with pytest.raises(ApiError, match=r'2\.998') as raised:
-        api.call('GET', '/devices', ('2.999', '2.998'))
-    assert raised.value.status == 406
-
-
-def test_other_error_of_newest_microversion_is_raised() -> None:
-    api = AcceleratorApi(WsgiAdapter(Client().as_(MEMBER)))
-    with pytest.raises(ApiError) as raised:
-        api.call('GET', '/devices', ('2.4', '2.999'))
-    assert raised.value.status == 403

@@ -13,13 +13,7 @@ from cyborg_lite.api.call import arguments, json_body, preconditions
 from cyborg_lite.api.call.links import Links
 from cyborg_lite.api.call.resource import ApiContext
 from cyborg_lite.api.call.validation import JSON_PATCH, Schema
-from cyborg_lite.api.microversion import (
-    MINIMUM,
-    V2_15,
-    V2_16,
-    V2_21,
-    Microversion,
-)
+from cyborg_lite.api.microversion import MINIMUM, V2_5, Microversion
 from cyborg_lite.api.middleware import MICROVERSION
 from cyborg_lite.api.nova_processes import is_nova_api
 from cyborg_lite.errors.base import InvalidInput
@@ -28,6 +22,7 @@ from cyborg_lite.errors.requests import (
     ServiceTokenRequired,
     UnsupportedMediaType,
 )
+from cyborg_lite.model.text import format_value
 from cyborg_lite.rpc.context import RequestContext
 
 _JSON: Final = 'application/json'
@@ -74,6 +69,11 @@ class Call:
         """Quoted path without the mount prefix and without slashes around it."""
         path: str = self._request.environ.get('PATH_INFO', '')
         return quote(path.strip('/'), encoding='latin-1')
+
+    @property
+    def operation(self) -> str:
+        """Method and path, for error messages."""
+        return f'{self._request.method} /{format_value(self.path)}'
 
     @property
     def is_from_nova_api(self) -> bool:
@@ -131,7 +131,7 @@ class Call:
         """
         query_string = self._request.environ.get('QUERY_STRING', '')
         self.arguments = arguments.parse_query_string(query_string, names, filters)
-        if _LIMIT in names and self.microversion >= V2_15:
+        if _LIMIT in names and self.microversion >= V2_5:
             self._limit_page()
 
     def selects(self, *names: str) -> bool:
@@ -155,7 +155,7 @@ class Call:
         """
         header = self._request.environ.get('HTTP_IF_MATCH')
         is_read = self._request.method in ('GET', 'HEAD')
-        if header is None or is_read or self.microversion < V2_21:
+        if header is None or is_read or self.microversion < V2_5:
             return
         if not supported:
             reason = f'This call does not support the header {preconditions.HEADER}.'
@@ -175,7 +175,7 @@ class Call:
             raise InvalidInput(reason='The request body cannot be read.') from None
         if schema.optional and not raw:
             return
-        accepts_patch = schema.is_patch and self.microversion >= V2_16
+        accepts_patch = schema.is_patch and self.microversion >= V2_5
         media_types = (_JSON, JSON_PATCH) if accepts_patch else (_JSON,)
         content_type = self._request.environ.get('CONTENT_TYPE', '')
         if not _has_media_type(content_type, media_types):

@@ -27,14 +27,14 @@ from cyborg_lite.api.call import field_selection
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.call.validation import Schema
-from cyborg_lite.api.microversion import V2_4, V2_23, Microversion
+from cyborg_lite.api.microversion import V2_5, Microversion
 from cyborg_lite.api.views.encoding import encode
 from cyborg_lite.api.views.view import View
 
 REQUEST: Final = 'cyborg_lite.request'
 """Key of the request with its input in the WSGI environment that Pecan gets."""
 
-_NO_VERSIONS: Final[Mapping[str, Microversion]] = MappingProxyType({})
+_NONE_NEWER: Final[Mapping[Microversion, Collection[str]]] = MappingProxyType({})
 
 Method = Callable[[Any, Call], Any]  # of a controller; returns a view or None
 Decorator = Callable[[Method], Method]
@@ -139,13 +139,17 @@ def requires(rule: str, service_for: str | None = None) -> Decorator:
     return _add_check(authorize, rule=rule, service_for=service_for)
 
 
-def since(version: Microversion, feature: str) -> Decorator:
-    """Refuse older microversions with an error that names the ``feature``."""
+def since(version: Microversion, *, hidden: bool = False) -> Decorator:
+    """Refuse older microversions with 406.
+
+    :param hidden: True: older microversions answer 405, because the path is one of
+        OpenStack Cyborg, which does not have the method. See ``Resource.find_method``
+    """
 
     def check_version(call: Call) -> None:
-        call.require_version(version, feature)
+        call.require_version(version, call.operation)
 
-    return _add_check(check_version, since=version)
+    return _add_check(check_version, since=version, hidden=hidden)
 
 
 def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
@@ -153,28 +157,24 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
     filters: Collection[str] = (),
     body: Schema | None = None,
     *,
-    newer: Collection[str] = (),
-    argument_versions: Mapping[str, Microversion] = _NO_VERSIONS,
+    newer: Mapping[Microversion, Collection[str]] = _NONE_NEWER,
     selectable: tuple[type[View], ...] = (),
-    selectable_since: Microversion = V2_23,
     precondition: bool = False,
 ) -> Decorator:
     """Parse the query arguments and the body; refuse arguments that are not listed.
 
     :param filters: the fields that ``filters`` may name
-    :param newer: arguments that are accepted since microversion 2.4
-    :param argument_versions: other arguments, by the microversion that added each
-    :param selectable: views of the object whose fields ``fields`` may name
-    :param selectable_since: the microversion that added ``fields``
-    :param precondition: True: since 2.21 the header ``If-Match`` is evaluated
+    :param newer: further arguments, by the microversion that added them
+    :param selectable: views of the object whose fields ``fields`` may name since 2.5
+    :param precondition: True: since 2.5 the header ``If-Match`` is evaluated
     """
-    versions = {**dict.fromkeys(newer, V2_4), **argument_versions}
-    if selectable:
-        versions[field_selection.ARGUMENT] = selectable_since
+    versions = {name: version for version, names in newer.items() for name in names}
 
     def parse_input(call: Call) -> None:
         version = call.microversion
         extra = [name for name, since in versions.items() if since <= version]
+        if selectable and version >= V2_5:
+            extra.append(field_selection.ARGUMENT)
         call.parse_arguments((*arguments, *extra), filters)
         _select_fields(call, selectable)
         call.parse_precondition(supported=precondition)
@@ -184,10 +184,8 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
     return _add_check(
         parse_input,
         arguments=arguments,
-        newer=newer,
-        argument_versions=argument_versions,
+        newer=versions,
         selectable=selectable,
-        selectable_since=selectable_since,
         filters=filters,
         body=body,
         precondition=precondition,

@@ -10,7 +10,7 @@ from wsme import types
 
 from cyborg_lite.api.call import arguments
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.microversion import V2_4, V2_31
+from cyborg_lite.api.microversion import V2_4, V2_5
 from cyborg_lite.model import cursors, uuids
 from cyborg_lite.model.queries import Page, Query
 
@@ -22,14 +22,14 @@ def build_query(
 ) -> Query:
     """Return the query for a page of a collection.
 
-    Since 2.31 the marker may be a cursor.
+    Since 2.5 the marker may be a cursor.
 
     :param detailed: also load the fields that microversion 2.4 shows
     :param filters: as of ``arguments.build_query``
     :raises InvalidInput: an argument of ``arguments.PAGING`` is invalid
     """
     values, cursor = call.arguments, None
-    if call.microversion < V2_31:
+    if call.microversion < V2_5:
         return arguments.build_query(values, detailed, **filters)
     marker = values.get(_MARKER)
     if marker is not None and uuids.normalize_uuid(marker) is None:

@@ -14,7 +14,7 @@ from uuid import uuid4
 import os_traits
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.microversion import V2_4, V2_13, V2_18, V2_19, V2_20
+from cyborg_lite.api.microversion import V2_4, V2_6
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
@@ -30,7 +30,6 @@ from cyborg_lite.model.text import format_value
 from cyborg_lite.rpc.interface import Conductor
 
 _SWITCHES: Final = ('enabled', 'is_public')
-_MAX_ALTERNATIVES: Final = 8  # with the group itself
 
 
 def parse_profiles(call: Call, limits: Limits) -> list[DeviceProfile]:
@@ -92,31 +91,20 @@ def _parse_operations(patch: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _select_limits(call: Call, limits: Limits) -> Limits:
     if call.microversion < V2_4:
         return limits
-    names = frozenset[str]()
-    alternatives = 1
-    if call.microversion >= V2_20:
-        alternatives = _MAX_ALTERNATIVES
-    if call.microversion >= V2_18:
-        names = _list_accel_names() | call.extra_accel_keys
-    has_sets = call.microversion >= V2_19
-    if has_sets:
-        names |= {SAME.removeprefix('accel:')}
-    return dataclasses.replace(
-        limits,
-        standard_traits=_list_standard_traits(),
-        accel_keys=names,
-        sets=has_sets,
-        alternatives=alternatives,
-    )
+    limits = dataclasses.replace(limits, standard_traits=_list_standard_traits())
+    if call.microversion < V2_6:
+        return limits
+    names = _list_accel_names() | call.extra_accel_keys
+    return dataclasses.replace(limits, accel_keys=names)
 
 
 def add_declarations(call: Call, limits: Limits, conductor: Conductor) -> Limits:
     """Return the limits with the attributes that selectors in the body may use.
 
-    Before 2.13 selectors are not compiled. The conductor is asked only if a group has a
+    Before 2.6 selectors are not compiled. The conductor is asked only if a group has a
     selector or a quantity.
     """
-    if call.microversion < V2_13:
+    if call.microversion < V2_6:
         return limits
     declarations: tuple[AttributeDeclaration, ...] = ()
     if any(not SELECTING_KEYS.isdisjoint(group) for group in _list_groups(call.body)):
@@ -141,7 +129,7 @@ def _select_objects(value: object) -> list[dict[str, Any]]:
 
 @functools.cache
 def _list_accel_names() -> frozenset[str]:
-    selecting = (key.removeprefix('accel:') for key in SELECTING_KEYS)
+    selecting = (key.removeprefix('accel:') for key in (SAME, *SELECTING_KEYS))
     return group_keys.list_accel_names().union(selecting)
 
 

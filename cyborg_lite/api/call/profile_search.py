@@ -2,7 +2,7 @@
 """Search for the device profile that a path names."""
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.microversion import V2_20
+from cyborg_lite.api.microversion import V2_6
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model import uuids
 from cyborg_lite.model.profiles.alternatives import apply_choice
@@ -44,10 +44,10 @@ def choose_alternatives(
 ) -> DeviceProfile:
     """Return a profile as a client without alternatives must see it.
 
-    Such a client, mostly Nova, reads the groups that fit a host now. From 2.20 on the
+    Such a client, mostly Nova, reads the groups that fit a host now. From 2.6 on the
     profile does not change. A profile without alternatives needs no call.
     """
-    if call.microversion >= V2_20 or not profile.alternatives:
+    if call.microversion >= V2_6 or not profile.alternatives:
         return profile
     choice = conductor.choose_alternatives(call.caller, profile.uuid)
     return apply_choice(profile, choice)

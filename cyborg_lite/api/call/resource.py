@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base class of the controllers, and the context that they share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from cyborg_lite.api.call.bind_hold import BindHold
-from cyborg_lite.api.microversion import MINIMUM, Microversion
+from cyborg_lite.api.microversion import Microversion
 from cyborg_lite.api.policy import Policy
-from cyborg_lite.errors.base import NotFound
 from cyborg_lite.errors.requests import MethodNotAllowed
 from cyborg_lite.model.profiles.device_profiles import Limits
 from cyborg_lite.model.text import format_value
@@ -47,12 +46,6 @@ class ApiContext:
 class Resource:
     """Controller of one path; its methods are HTTP methods in lower case."""
 
-    since: ClassVar[Mapping[str, Microversion]] = {}
-    """HTTP methods that older microversions answer with 405."""
-
-    path_since: ClassVar[Microversion] = MINIMUM
-    """Microversion that added the path; older ones answer 404."""
-
     def __init__(self, context: ApiContext, identifiers: Sequence[str] = ()) -> None:
         """Store the arguments.
 
@@ -75,18 +68,24 @@ class Resource:
     def find_method(cls, http_method: str, version: Microversion) -> str:
         """Return the name of the Python method for an HTTP method and microversion.
 
-        :raises NotFound: the microversion does not have the path
         :raises MethodNotAllowed: the path does not support the HTTP method; the error
             lists the supported ones
         """
-        if version < cls.path_since:
-            raise NotFound(what='Resource', name='with this path')
         names = {
             http_name: name
             for http_name, name in _METHODS.items()
-            if hasattr(cls, name) and cls.since.get(http_name, MINIMUM) <= version
+            if hasattr(cls, name) and not _is_hidden(getattr(cls, name), version)
         }
         if http_method in names:
             return names[http_method]
         allowed = ', '.join(names)
-        raise MethodNotAllowed(method=format_value(http_method), allowed=allowed)
+        text = format_value(http_method)
+        if http_method in _METHODS and hasattr(cls, _METHODS[http_method]):
+            newer = getattr(cls, _METHODS[http_method])
+            text += f' (added by microversion {newer.since})'
+        raise MethodNotAllowed(method=text, allowed=allowed)
+
+
+# Any: the decorator ``since`` adds attributes to the method.
+def _is_hidden(method: Any, version: Microversion) -> bool:
+    return getattr(method, 'hidden', False) and version < method.since

@@ -50,7 +50,7 @@ class ArqCollection(Resource):
     @requires('cyborg:arq:get_all')
     @accepts(
         arguments=(*arguments.PAGING, 'instance', 'bind_state', 'arqs'),
-        newer=(*_EXACT, 'state'),
+        newer={V2_4: (*_EXACT, 'state')},
         selectable=(ArqView,),
     )
     def get(self, call: Call) -> ArqList:
@@ -193,7 +193,7 @@ class ArqEvents(Resource):
 
     @expose()
     @requires('cyborg:arq:get_one')
-    @since(V2_4, 'The history of an ARQ')
+    @since(V2_4)
     @accepts()
     def get(self, call: Call) -> EventList:
         """List the state changes of an ARQ.

@@ -7,7 +7,7 @@ from cyborg_lite.api.call import arguments
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
-from cyborg_lite.api.microversion import V2_4, V2_32
+from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.views.bitstreams import BitstreamList, BitstreamView
 
 _FILTERS: Final = ('vendor', 'board', 'region', 'function')
@@ -18,12 +18,8 @@ class BitstreamCollection(Resource):
 
     @expose(errors=(404,))
     @requires('cyborg:bitstream:get_all')
-    @since(V2_4, 'The list of bitstreams')
-    @accepts(
-        arguments=(*_FILTERS, 'deployable'),
-        selectable=(BitstreamView,),
-        selectable_since=V2_32,
-    )
+    @since(V2_4)
+    @accepts(arguments=(*_FILTERS, 'deployable'), selectable=(BitstreamView,))
     def get(self, call: Call) -> BitstreamList:
         """List the bitstreams in Glance.
 

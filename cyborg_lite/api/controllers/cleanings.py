@@ -3,12 +3,12 @@
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import Any
 
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
-from cyborg_lite.api.microversion import V2_6
+from cyborg_lite.api.microversion import V2_7
 from cyborg_lite.api.schemas import cleanings as schemas
 from cyborg_lite.api.views.cleanings import CleaningList
 from cyborg_lite.errors.base import InvalidInput
@@ -20,8 +20,6 @@ from cyborg_lite.model.text import format_value, is_storable
 
 class _CleaningResource(Resource):
     """A path below ``/v2/devices/{uuid}/cleanings``."""
-
-    path_since: ClassVar = V2_6
 
     def _select(self, body: Mapping[str, Any] | None = None) -> UnitSelection:
         """Return the units that the path and the body select."""
@@ -36,7 +34,7 @@ class CleaningCollection(_CleaningResource):
 
     @expose()
     @requires('cyborg:cleaning:get_all')
-    @since(V2_6, 'The list of cleans')
+    @since(V2_7)
     @accepts()
     def get(self, call: Call) -> CleaningList:
         """List the units and the cleans of a device.
@@ -54,7 +52,7 @@ class RetryCleaning(_CleaningResource):
 
     @expose(status=HTTPStatus.ACCEPTED, errors=(404, 409))
     @requires('cyborg:cleaning:retry')
-    @since(V2_6, 'The retry of a clean')
+    @since(V2_7)
     @accepts(body=schemas.RETRY)
     def post(self, call: Call) -> None:
         """Clean units of a device again.
@@ -73,7 +71,7 @@ class AcceptUnits(_CleaningResource):
 
     @expose(status=HTTPStatus.NO_CONTENT, errors=(404, 409))
     @requires('cyborg:cleaning:accept')
-    @since(V2_6, 'The acceptance of a unit')
+    @since(V2_7)
     @accepts(body=schemas.ACCEPT)
     def post(self, call: Call) -> None:
         """Declare units of a device clean.

@@ -10,7 +10,7 @@ from cyborg_lite.api.call import arguments, paging
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires
 from cyborg_lite.api.call.resource import ApiContext, Resource
-from cyborg_lite.api.microversion import V2_4, V2_24
+from cyborg_lite.api.microversion import V2_4, V2_5
 from cyborg_lite.api.schemas import attributes as attribute_schemas
 from cyborg_lite.api.schemas import deployables as schemas
 from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX
@@ -43,8 +43,7 @@ class DeployableCollection(Resource):
     @accepts(
         arguments=arguments.PAGING,
         filters=_FILTERS,
-        newer=(*_RELATED, *_EXACT),
-        argument_versions={arguments.PREFIX: V2_24},
+        newer={V2_4: (*_RELATED, *_EXACT), V2_5: (arguments.PREFIX,)},
         selectable=(DeployableView,),
     )
     def get(self, call: Call) -> DeployableList:

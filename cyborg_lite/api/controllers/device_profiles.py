@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device profiles."""
 
-from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import Final
 
 from oslo_log import log
 
@@ -11,7 +10,7 @@ from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.profile_search import find_profile
 from cyborg_lite.api.call.resource import Resource
-from cyborg_lite.api.microversion import V2_2, V2_4, V2_22, V2_24, Microversion
+from cyborg_lite.api.microversion import V2_2, V2_4, V2_5, V2_7
 from cyborg_lite.api.schemas import device_profiles as schemas
 from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX
 from cyborg_lite.api.views.capacity import ExplanationView, ProfileCapacityView
@@ -28,8 +27,6 @@ from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Limits
 from cyborg_lite.model.profiles.grammar import is_valid_name
 from cyborg_lite.model.text import format_value
 
-_FEATURE: Final = 'The access list of a device profile'
-
 _SWITCHES: Final = ('enabled', 'is_public')
 
 LOG = log.getLogger(__name__)
@@ -42,8 +39,7 @@ class ProfileCollection(Resource):
     @requires('cyborg:device_profile:get_all')
     @accepts(
         arguments=(*arguments.PAGING, 'name'),
-        newer=_SWITCHES,
-        argument_versions={arguments.PREFIX: V2_24},
+        newer={V2_4: _SWITCHES, V2_5: (arguments.PREFIX,)},
         selectable=(ProfileView,),
     )
     def get(self, call: Call) -> ProfileList:
@@ -104,8 +100,6 @@ class ProfileCollection(Resource):
 class ProfileResource(Resource):
     """``/v2/device_profiles/{uuid or name}``"""
 
-    since: ClassVar[Mapping[str, Microversion]] = {'PATCH': V2_4}
-
     @expose()
     @requires('cyborg:device_profile:get_one')
     @accepts(selectable=(ProfileView,))
@@ -122,6 +116,7 @@ class ProfileResource(Resource):
 
     @expose(errors=(409,))
     @requires('cyborg:device_profile:update')
+    @since(V2_4, hidden=True)
     @accepts(body=schemas.PATCH, precondition=True)
     def patch(self, call: Call) -> WrappedProfile:
         """Change a device profile.
@@ -227,7 +222,7 @@ class ProfileAccess(Resource):
 
     @expose()
     @requires('cyborg:device_profile:access')
-    @since(V2_4, _FEATURE)
+    @since(V2_4)
     @accepts()
     def get(self, call: Call) -> AccessList:
         """List the projects that may use the device profile.
@@ -240,7 +235,7 @@ class ProfileAccess(Resource):
 
     @expose()
     @requires('cyborg:device_profile:access')
-    @since(V2_4, _FEATURE)
+    @since(V2_4)
     @accepts(body=schemas.ACCESS)
     def post(self, call: Call) -> AccessList:
         """Add projects to the access list of a device profile.
@@ -255,7 +250,7 @@ class ProfileAccess(Resource):
 
     @expose(status=204)
     @requires('cyborg:device_profile:access')
-    @since(V2_4, _FEATURE)
+    @since(V2_4)
     @accepts(arguments=('value',))
     def delete(self, call: Call) -> None:
         """Remove projects from the access list of a device profile.
@@ -276,7 +271,7 @@ class ProfileExplain(Resource):
     """``/v2/device_profiles/{uuid or name}/explain``"""
 
     @expose()
-    @since(V2_4, 'The explanation of a device profile')
+    @since(V2_4)
     @requires('cyborg:device_profile:explain')
     @accepts(arguments=('hostname',), body=schemas.EXPLAIN)
     def post(self, call: Call) -> ExplanationView:
@@ -296,11 +291,9 @@ class ProfileExplain(Resource):
 class ProfileCapacityResource(Resource):
     """``/v2/device_profiles/{uuid or name}/capacity``"""
 
-    path_since: ClassVar = V2_22
-
     @expose()
     @requires('cyborg:device_profile:capacity')
-    @since(V2_22, 'The capacity of a device profile')
+    @since(V2_7)
     @accepts(arguments=('hostname',))
     def get(self, call: Call) -> ProfileCapacityView:
         """Count the further servers that fit on each host.

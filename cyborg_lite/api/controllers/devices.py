@@ -1,22 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from cyborg_lite.api.call import arguments, paging
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
-from cyborg_lite.api.microversion import (
-    V2_3,
-    V2_4,
-    V2_7,
-    V2_11,
-    V2_14,
-    V2_32,
-    Microversion,
-)
+from cyborg_lite.api.microversion import V2_3, V2_4, V2_7
 from cyborg_lite.api.schemas import devices as schemas
 from cyborg_lite.api.views.devices import (
     DeviceConfigurationView,
@@ -53,7 +44,7 @@ class DeviceCollection(Resource):
     @accepts(
         arguments=(*arguments.PAGING, *_EXACT),
         filters=arguments.PAGING,
-        newer=_NEWER,
+        newer={V2_4: _NEWER},
         selectable=(DeviceView,),
     )
     def get(self, call: Call) -> DeviceList:
@@ -73,8 +64,6 @@ class DeviceCollection(Resource):
 class DeviceResource(Resource):
     """``/v2/devices/{uuid}``"""
 
-    since: ClassVar[Mapping[str, Microversion]] = {'PATCH': V2_4}
-
     @expose()
     @requires('cyborg:device:get_one')
     @accepts(selectable=(DeviceView,))
@@ -90,6 +79,7 @@ class DeviceResource(Resource):
         errors=(409,),
     )
     @requires('cyborg:device:update')
+    @since(V2_4, hidden=True)
     @accepts(body=schemas.PATCH, precondition=True)
     def patch(
         self, call: Call
@@ -97,9 +87,9 @@ class DeviceResource(Resource):
         """Change the status of a device, its mode or its configuration.
 
         The body is a list of changes (RFC 6902). The path ``/status`` starts or ends
-        maintenance at once, with a reason in ``/reason``. The paths ``/mode`` (since
-        2.7) and ``/configuration`` (since 2.14) must be alone in the list. Their work
-        continues after the response, which is 202.
+        maintenance at once, with a reason in ``/reason``. Since 2.7 there are the
+        paths ``/mode`` and ``/configuration``, which must be alone in the list. Their
+        work continues after the response, which is 202.
         """
         paths = {operation['path'] for operation in call.body}
         if _CONFIGURATION in paths:
@@ -123,7 +113,7 @@ class DeviceResource(Resource):
         return DeviceModesView(plan)
 
     def _change_configuration(self, call: Call) -> DeviceConfigurationView:
-        call.require_version(V2_14, f'The path {_CONFIGURATION}')
+        call.require_version(V2_7, f'The path {_CONFIGURATION}')
         value = _parse_single(call.body, _CONFIGURATION)
         request = ConfigurationRequest(
             hardware_set=value['set'],
@@ -149,7 +139,7 @@ class DeviceModes(Resource):
 
     @expose(errors=(409, 503))
     @requires('cyborg:device:get_modes')
-    @since(V2_7, 'The list of modes')
+    @since(V2_7)
     @accepts()
     def get(self, call: Call) -> DeviceModesView:
         """Show the modes of a device and what a change to each would do.
@@ -166,7 +156,7 @@ class DeviceConfiguration(Resource):
 
     @expose()
     @requires('cyborg:device:get_configuration')
-    @since(V2_14, 'The configuration')
+    @since(V2_7)
     @accepts()
     def get(self, call: Call) -> DeviceConfigurationView:
         """Show the hardware sets of a device and the changes by them.
@@ -282,12 +272,10 @@ def _parse_uuid(identifier: str) -> str:
 class DeviceEvents(Resource):
     """``/v2/devices/{uuid}/events``"""
 
-    path_since: ClassVar = V2_11
-
     @expose()
     @requires('cyborg:device:get_events')
-    @since(V2_11, 'The history of a device')
-    @accepts(selectable=(DeviceEventView,), selectable_since=V2_32)
+    @since(V2_7)
+    @accepts(selectable=(DeviceEventView,))
     def get(self, call: Call) -> DeviceEventList:
         """List the latest 1000 events of a device, the latest first.
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts, and the daemons of the service."""
 
-from typing import ClassVar, Final
+from typing import Final
 
 from cyborg_lite.api.call import arguments, paging
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
-from cyborg_lite.api.microversion import V2_4, V2_5, V2_9, V2_32
+from cyborg_lite.api.microversion import V2_4, V2_7
 from cyborg_lite.api.views.hosts import HostTopologyView, ServiceList, ServiceView
 from cyborg_lite.errors.hosts import HostNotFound, ServiceNotFound
 from cyborg_lite.model import uuids
@@ -16,27 +16,21 @@ from cyborg_lite.model.text import format_value, is_storable
 _EXACT: Final = ('binary', 'host', 'state')
 
 
-class _HostPath(Resource):
-    """A path below ``/v2/hosts``."""
-
-    path_since: ClassVar = V2_9
-
-
-class HostCollection(_HostPath):
+class HostCollection(Resource):
     """``/v2/hosts``; hosts cannot be listed."""
 
 
-class HostResource(_HostPath):
+class HostResource(Resource):
     """``/v2/hosts/{name}``; it only has a topology."""
 
 
-class HostTopologyResource(_HostPath):
+class HostTopologyResource(Resource):
     """``/v2/hosts/{name}/topology``"""
 
     @expose()
     @requires('cyborg:host:get_topology')
-    @since(V2_9, 'The topology of a host')
-    @accepts(selectable=(HostTopologyView,), selectable_since=V2_32)
+    @since(V2_7)
+    @accepts(selectable=(HostTopologyView,))
     def get(self, call: Call) -> HostTopologyView:
         """Show the topology of a host.
 
@@ -55,12 +49,8 @@ class ServiceCollection(Resource):
 
     @expose()
     @requires('cyborg:service:get_all')
-    @since(V2_4, 'The list of services')
-    @accepts(
-        arguments=(*arguments.PAGING, *_EXACT),
-        selectable=(ServiceView,),
-        selectable_since=V2_32,
-    )
+    @since(V2_4)
+    @accepts(arguments=(*arguments.PAGING, *_EXACT), selectable=(ServiceView,))
     def get(self, call: Call) -> ServiceList:
         """List the daemons of the service.
 
@@ -76,11 +66,9 @@ class ServiceCollection(Resource):
 class ServiceResource(Resource):
     """``/v2/services/{uuid}``"""
 
-    path_since: ClassVar = V2_5
-
     @expose(status=204, errors=(404, 409))
     @requires('cyborg:service:delete')
-    @since(V2_5, 'The deletion of a service')
+    @since(V2_7)
     @accepts()
     def delete(self, call: Call) -> None:
         """Delete a daemon that is down.

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs: work that the service continues after its response."""
 
-from collections.abc import Mapping
 from http import HTTPStatus
-from typing import ClassVar, Final
+from typing import Final
 
 from cyborg_lite.api.call import arguments, paging
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
-from cyborg_lite.api.microversion import V2_4, V2_10, Microversion
+from cyborg_lite.api.microversion import V2_4, V2_7
 from cyborg_lite.api.schemas import jobs as schemas
 from cyborg_lite.api.views.jobs import JobView, QueuedJobList, QueuedJobView
 from cyborg_lite.errors.base import InvalidInput
@@ -24,10 +23,9 @@ _EXACT: Final = ('kind', 'state')
 class JobCollection(Resource):
     """``/v2/jobs``"""
 
-    since: ClassVar[Mapping[str, Microversion]] = {'GET': V2_10, 'POST': V2_10}
-
     @expose()
     @requires('cyborg:job:get_all')
+    @since(V2_7)
     @accepts(
         arguments=(*arguments.PAGING, *_EXACT),
         selectable=(QueuedJobView,),
@@ -44,6 +42,7 @@ class JobCollection(Resource):
 
     @expose(status=HTTPStatus.ACCEPTED, errors=(404,))
     @requires('cyborg:job:create')
+    @since(V2_7)
     @accepts(body=schemas.CREATE)
     def post(self, call: Call) -> QueuedJobView:
         """Request an audit, or a reconcile or refresh of a host.
@@ -60,19 +59,19 @@ class JobResource(Resource):
 
     @expose()
     @requires('cyborg:job:get_one')
-    @since(V2_4, 'A programming job')
+    @since(V2_4)
     @accepts(selectable=(JobView, QueuedJobView))
     def get(self, call: Call) -> JobView | QueuedJobView:
         """Show a job.
 
-        A user sees the programming jobs of the project. Since 2.10 administrators see
+        A user sees the programming jobs of the project. Since 2.7 administrators see
         jobs of all types that are unfinished or failed.
         """
         uuid = arguments.parse_uuid('The job id', self.identifier)
         try:
             job = self.conductor.show_program_job(call.caller, uuid)
         except JobNotFound:
-            if call.microversion < V2_10 or not call.caller.is_admin:
+            if call.microversion < V2_7 or not call.caller.is_admin:
                 raise
             return self._find_queued(call, uuid)
         return JobView(job)
@@ -87,8 +86,6 @@ class JobResource(Resource):
 class _JobAction(Resource):
     """An action on a job."""
 
-    path_since: ClassVar = V2_10
-
     def _parse_uuid(self) -> str:
         return arguments.parse_uuid('The job id', self.identifier)
 
@@ -98,7 +95,7 @@ class RetryJob(_JobAction):
 
     @expose(status=HTTPStatus.ACCEPTED, errors=(409,))
     @requires('cyborg:job:retry')
-    @since(V2_10, 'The retry of a job')
+    @since(V2_7)
     @accepts(body=schemas.ACTION)
     def post(self, call: Call) -> None:
         """Run a waiting or failed job now.
@@ -114,7 +111,7 @@ class CancelJob(_JobAction):
 
     @expose(status=HTTPStatus.ACCEPTED, errors=(409,))
     @requires('cyborg:job:cancel')
-    @since(V2_10, 'The cancellation of a job')
+    @since(V2_7)
     @accepts(body=schemas.ACTION)
     def post(self, call: Call) -> None:
         """Cancel a job.

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Use of units by projects."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar, Final
+from typing import Final
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.call.expose import accepts, expose, requires
+from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
-from cyborg_lite.api.microversion import V2_12, Microversion
+from cyborg_lite.api.microversion import V2_7
 from cyborg_lite.api.views.usages import UsageList
 from cyborg_lite.errors.base import Forbidden, InvalidInput
 from cyborg_lite.model.arqs.usages import MAX_DAYS, UsageQuery
@@ -22,10 +21,9 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class UsageCollection(Resource):
     """``/v2/usages``"""
 
-    since: ClassVar[Mapping[str, Microversion]] = {'GET': V2_12}
-
     @expose()
     @requires('cyborg:usage:get')
+    @since(V2_7)
     @accepts(arguments=('start', 'end', 'project'))
     def get(self, call: Call) -> UsageList:
         """Sum the use of units by project, resource class and device profile.

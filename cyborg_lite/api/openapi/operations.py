@@ -4,7 +4,7 @@
 from typing import Any, Final
 
 from cyborg_lite.api.call.validation import JSON_PATCH, Schema
-from cyborg_lite.api.microversion import V2_16
+from cyborg_lite.api.microversion import V2_5
 from cyborg_lite.api.openapi import examples
 from cyborg_lite.api.openapi.parameters import build_parameters
 from cyborg_lite.api.openapi.responses import JSON, build_responses
@@ -53,7 +53,7 @@ def _build_example(route: Route) -> Document:
 
 
 def _list_media_types(body: Schema, schemas: ViewSchemas) -> list[str]:
-    accepts_patch = body.is_patch and schemas.newest >= V2_16
+    accepts_patch = body.is_patch and schemas.newest >= V2_5
     return [JSON, JSON_PATCH] if accepts_patch else [JSON]
 
 

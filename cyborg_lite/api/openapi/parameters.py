@@ -2,15 +2,15 @@
 """Parameters of the API document: path, query and header."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 from uuid import UUID
 
 from cyborg_lite.api import microversion
 from cyborg_lite.api.call import field_selection, preconditions
-from cyborg_lite.api.microversion import V2_4, V2_21, Microversion
+from cyborg_lite.api.microversion import V2_5, Microversion
 from cyborg_lite.api.openapi.routes import Route
-from cyborg_lite.api.schemas.arguments import IN_PATH, IN_QUERY, NEWER_IN_QUERY
+from cyborg_lite.api.schemas.arguments import IN_PATH, IN_QUERY
 
 Document = dict[str, Any]  # JSON
 
@@ -31,7 +31,7 @@ _REQUEST_ID_HEADER: Final[Document] = {
 _IF_MATCH_HEADER: Final[Document] = {
     'in': 'header',
     'name': preconditions.HEADER,
-    'x-openstack': {'min-ver': str(V2_21)},
+    'x-openstack': {'min-ver': str(V2_5)},
     'description': 'The generation of the object in double quotes, or *. The response '
     'is 409 if the object has another generation.',
     'schema': {'type': 'string', 'examples': ['"3"']},
@@ -69,7 +69,7 @@ def build_parameters(
     conditions = [_IF_MATCH_HEADER] if route.precondition else []
     return [
         *_list_path_parameters(route.path),
-        *_list_query_parameters(route, newest),
+        *_list_query_parameters(route),
         *_list_field_parameters(route, newest),
         *conditions,
         *shared,
@@ -87,25 +87,17 @@ def _list_path_parameters(path: str) -> Iterator[Document]:
         yield {'in': 'path', 'name': name, 'required': True, **description}
 
 
-def _list_query_parameters(route: Route, newest: Microversion) -> Iterator[Document]:
-    versions = {**dict.fromkeys(route.newer, V2_4), **route.argument_versions}
-    for name in (*route.arguments, *versions):
+def _list_query_parameters(route: Route) -> Iterator[Document]:
+    for name in (*route.arguments, *route.newer):
         extension = {}
-        if name in versions:
-            extension = {'x-openstack': {'min-ver': str(versions[name])}}
-        yield {'in': 'query', 'name': name, **extension, **_describe(name, newest)}
+        if name in route.newer:
+            extension = {'x-openstack': {'min-ver': str(route.newer[name])}}
+        description = IN_QUERY.get(name, _UNDESCRIBED)
+        yield {'in': 'query', 'name': name, **extension, **description}
     if route.filters:
         fields = {'type': 'string', 'enum': list(route.filters)}
         yield _build_filter('field', fields)
         yield _build_filter('value', {'type': 'string'})
-
-
-def _describe(name: str, newest: Microversion) -> Mapping[str, Any]:
-    """Return the description of a query argument as it is at a microversion."""
-    since, description = NEWER_IN_QUERY.get(name, (newest, None))
-    if description is not None and since <= newest:
-        return description
-    return IN_QUERY.get(name, _UNDESCRIBED)
 
 
 def _list_field_parameters(route: Route, newest: Microversion) -> Iterator[Document]:
@@ -119,7 +111,7 @@ def _list_field_parameters(route: Route, newest: Microversion) -> Iterator[Docum
         yield {
             'in': 'query',
             'name': field_selection.ARGUMENT,
-            'x-openstack': {'min-ver': str(route.selectable_since)},
+            'x-openstack': {'min-ver': str(V2_5)},
             'description': 'Fields that the response has. Repeat the argument, or '
             'separate names by commas. Links of objects are always present.',
             'schema': {'type': 'array', 'items': items, 'minItems': 1},

@@ -17,14 +17,7 @@ from oslo_policy.policy import DocumentedRuleDefault
 from cyborg_lite import policies
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.call.validation import Schema
-from cyborg_lite.api.microversion import (
-    MAXIMUM,
-    MINIMUM,
-    V2_4,
-    V2_21,
-    V2_23,
-    Microversion,
-)
+from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, V2_5, Microversion
 from cyborg_lite.api.routes import ROUTES
 
 _WITHOUT_RULE: Final = ('/', '/v2', '/v2/openapi.json')
@@ -42,21 +35,19 @@ class Route:
     summary: str
     description: str
     resource: type[Resource]
-    since: Microversion
-    hidden: bool  # True: older microversions answer 405
     views: tuple[type[Any], ...]  # possible responses; empty: no body
     status: int
     accepted: tuple[type[Any], ...]  # views that are returned with 202
     errors: Collection[int]
+    since: Microversion = MINIMUM
+    hidden: bool = False  # True: older microversions answer 405
     rule: str | None = None  # None: no authentication
     service_for: str | None = None
     arguments: Collection[str] = ()
-    newer: Collection[str] = ()
+    newer: Mapping[str, Microversion] = field(default_factory=dict)
     filters: Collection[str] = ()
     body: Schema | None = None
-    argument_versions: Mapping[str, Microversion] = field(default_factory=dict)
     selectable: Collection[type[Any]] = ()  # views whose fields may be selected
-    selectable_since: Microversion = V2_23
     precondition: bool = False  # True: If-Match is evaluated
 
     @property
@@ -70,20 +61,12 @@ def list_routes(version: Microversion) -> Iterator[Route]:
     """Yield the routes that a microversion supports, in the order of the rules."""
     for route in _list_all_routes():
         if route.since <= version:
-            newer = route.newer if version >= V2_4 else ()
-            precondition = route.precondition and version >= V2_21
+            newer = {n: since for n, since in route.newer.items() if since <= version}
             yield dataclasses.replace(
                 route,
                 newer=newer,
-                argument_versions={
-                    name: since
-                    for name, since in route.argument_versions.items()
-                    if since <= version
-                },
-                selectable=route.selectable
-                if version >= route.selectable_since
-                else (),
-                precondition=precondition,
+                selectable=route.selectable if version >= V2_5 else (),
+                precondition=route.precondition and version >= V2_5,
             )
 
 
@@ -102,8 +85,6 @@ def _build_route(method: str, path: str) -> Route:
     handler = getattr(resource, resource.find_method(method, MAXIMUM))
     names = (name for name in Route.__slots__ if hasattr(handler, name))
     facts: dict[str, Any] = {name: getattr(handler, name) for name in names}
-    facts['since'] = resource.since.get(method, facts.get('since', MINIMUM))
-    facts['hidden'] = method in resource.since
     # Without docstrings (python -OO) the document has no texts.
     summary, _, description = (inspect.getdoc(handler) or '').partition('\n\n')
     return Route(method, path, summary, description, resource, **facts)

@@ -8,7 +8,7 @@ all methods. Keys are those of an OpenAPI parameter object.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from cyborg_lite.api.microversion import V2_31, VERSIONS, Microversion
+from cyborg_lite.api.microversion import VERSIONS
 
 LONGEST_PREFIX: Final = 255  # characters, as of a name
 
@@ -34,8 +34,6 @@ def _time(description: str) -> Parameter:
     return {'description': text, 'schema': {'type': 'string'}}
 
 
-_AFTER: Final = 'Return only elements after the element with this uuid'
-
 IN_PATH: Final[Mapping[str, Parameter]] = {
     'uuid': _uuid('Lower or upper case, with or without hyphens.'),
     'same_uuid': _uuid('The same UUID as before.'),
@@ -49,11 +47,21 @@ IN_QUERY: Final[Mapping[str, Parameter]] = {
     # --- pages ---
     'limit': {
         'description': 'Maximum number of elements in the response. Since '
-        'microversion 2.15 the service lowers it to its option [api] max_limit, 1000 '
+        'microversion 2.5 the service lowers it to its option [api] max_limit, 1000 '
         'unless configured, which is also the default.',
         'schema': {'type': 'integer', 'minimum': 1},
     },
-    'marker': _uuid(f'{_AFTER}.'),
+    'marker': {
+        'description': 'Return only elements after the element with this uuid. Since '
+        'microversion 2.5 also the marker of a next link, which is valid after the '
+        'element is deleted.',
+        'schema': {
+            'type': 'string',
+            'pattern': '^[A-Za-z0-9_-]+$',
+            'minLength': 1,
+            'maxLength': 2048,
+        },
+    },
     'sort_key': _text('Field to sort by. Default: creation time, oldest first.'),
     'sort_dir': {
         'description': 'Sort direction.',
@@ -139,20 +147,3 @@ IN_QUERY: Final[Mapping[str, Parameter]] = {
     'value': _text('Names or uuids, separated by commas.'),
     'vendor': _text('Only devices or bitstreams of this vendor.'),
 }
-
-NEWER_IN_QUERY: Final[Mapping[str, tuple[Microversion, Parameter]]] = {
-    'marker': (
-        V2_31,
-        {
-            'description': f'{_AFTER}. Since microversion 2.31 also the marker of a '
-            'next link, which is valid after the element is deleted.',
-            'schema': {
-                'type': 'string',
-                'pattern': '^[A-Za-z0-9_-]+$',
-                'minLength': 1,
-                'maxLength': 2048,
-            },
-        },
-    ),
-}
-"""Query arguments that a microversion has changed."""

@@ -30,9 +30,9 @@ _FLAT_GROUP: Final[dict[str, Any]] = {
         },
         '^accel:': {
             'description': 'Property for the driver. bitstream_id is a UUID; '
-            'attach_target is VM, host or none; since microversion 2.13 selector is an '
-            'expression over typed attributes; since 2.19 groups with an equal value '
-            'of same become one group.',
+            'attach_target is VM, host or none; since microversion 2.6 selector is an '
+            'expression over typed attributes, and groups with an equal value of same '
+            'become one group.',
             'type': ['string', 'null'],
         },
     },
@@ -45,7 +45,7 @@ _GROUP: Final = {
     'propertyNames': {'pattern': f'{_PATTERN}|^alternatives$'},
     'properties': {
         'alternatives': {
-            'description': 'Since microversion 2.20: groups that may be used instead '
+            'description': 'Since microversion 2.6: groups that may be used instead '
             'of this one, in the order of preference.',
             'type': 'array',
             'maxItems': 7,

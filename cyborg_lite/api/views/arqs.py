@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.microversion import V2_4, V2_5, V2_20
+from cyborg_lite.api.microversion import V2_4, V2_5, V2_6
 from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, since, source
 from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
 from cyborg_lite.errors.registry import describe_code
@@ -52,7 +52,7 @@ class ArqView(View):
     deployable_uuid = since(V2_4, nullable(UUID))
     device_uuid = since(V2_4, nullable(UUID))
     state_times = since(V2_4, {str: datetime})
-    alternative = since(V2_20, int)
+    alternative = since(V2_6, int)
 
     @staticmethod
     def render_state(arq: Arq, call: Call) -> State:

@@ -4,7 +4,7 @@
 from typing import Any
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.microversion import V2_20, V2_28
+from cyborg_lite.api.microversion import V2_6
 from cyborg_lite.api.views.shapes import (
     TEXT_OR_NULL,
     UUID,
@@ -54,13 +54,13 @@ class ExplanationView(View):
     summary = source('explanation.summary', str)
     warnings = [ReasonView]
     hosts = source('explanation.hosts', [HostVerdictView])
-    alternatives = since(V2_20, source('explanation.choice', [int]))
+    alternatives = since(V2_6, source('explanation.choice', [int]))
 
     @staticmethod
     def render_warnings(item: Any, call: Call) -> Any:
-        """Return the warnings, which include the cautions since 2.28."""
+        """Return the warnings, which include the cautions since 2.6."""
         warnings, cautions = item.explanation.warnings, item.explanation.cautions
-        return (*warnings, *cautions) if call.microversion >= V2_28 else warnings
+        return (*warnings, *cautions) if call.microversion >= V2_6 else warnings
 
 
 class ShortageView(View):

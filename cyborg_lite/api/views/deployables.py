@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.microversion import V2_8, V2_21, V2_27
+from cyborg_lite.api.microversion import V2_5
 from cyborg_lite.api.views.shapes import (
     JSON_TEXT,
     UUID,
@@ -29,7 +29,7 @@ class TypedAttributeView(View):
 
 
 class DeployableView(View):
-    """A deployable; ``attributes_list`` is a list of objects, before 2.27 as text."""
+    """A deployable; ``attributes_list`` is a list of objects, before 2.5 as text."""
 
     uuid = UUID
     parent_id = nullable(int)
@@ -39,7 +39,7 @@ class DeployableView(View):
     device_id = int
     attributes_list = Json(
         JSON_TEXT,
-        text_before=V2_27,
+        text_before=V2_5,
         type=['string', 'array'],
         items={'type': 'object', 'additionalProperties': {'type': 'string'}},
     )
@@ -49,7 +49,7 @@ class DeployableView(View):
     links = LINKS
     created_at = datetime
     updated_at = nullable(datetime)
-    typed_attributes = since(V2_8, [TypedAttributeView])
+    typed_attributes = since(V2_5, [TypedAttributeView])
 
     @staticmethod
     def render_attributes_list(deployable: DeployableRecord, call: Call) -> Any:
@@ -83,7 +83,7 @@ class AttributeView(View):
     links = LINKS
     created_at = datetime
     updated_at = nullable(datetime)
-    generation = since(V2_21, int)
+    generation = since(V2_5, int)
 
 
 class AttributeList(ListView):

@@ -7,7 +7,7 @@ from typing import Any, Final
 from wsme import types
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.microversion import V2_4, V2_20, V2_21
+from cyborg_lite.api.microversion import V2_4, V2_5, V2_6
 from cyborg_lite.api.views.shapes import UUID, Json, nullable, since
 from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
 from cyborg_lite.model.profiles.alternatives import join_alternatives
@@ -34,13 +34,13 @@ class ProfileView(View):
     updated_at = nullable(datetime)
     enabled = since(V2_4, bool)
     is_public = since(V2_4, bool)
-    generation = since(V2_21, int)
+    generation = since(V2_5, int)
     links = LINKS
 
     @staticmethod
     def render_groups(profile: DeviceProfile, call: Call) -> Any:
-        """Return the groups, from 2.20 on with their alternatives."""
-        if call.microversion < V2_20 or not profile.alternatives:
+        """Return the groups, from 2.6 on with their alternatives."""
+        if call.microversion < V2_6 or not profile.alternatives:
             return profile.groups
         return join_alternatives(profile)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from wsme import types
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.microversion import V2_3, V2_4, V2_11, V2_21, V2_27, V2_29, V2_30
+from cyborg_lite.api.microversion import V2_3, V2_4, V2_5
 from cyborg_lite.api.views.shapes import (
     JSON_TEXT,
     REASON,
@@ -30,7 +30,7 @@ from cyborg_lite.model.hosts.topology import BRIDGES_KEY
 from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.jobs import JobState
 
-_SETTINGS: Final = Json(JSON_TEXT, text_before=V2_29, type=['string', 'object'])
+_SETTINGS: Final = Json(str, type='object')
 
 
 class UsageView(View):
@@ -52,7 +52,7 @@ class UsageView(View):
 class DeviceView(View):
     """A device. ``usage_age`` is the age of ``usage`` in seconds, null without it.
 
-    ``std_board_info`` is an object since 2.27, and JSON text before. Only
+    ``std_board_info`` is an object since 2.5, and JSON text before. Only
     administrators see ``arqs``, and the UUIDs in ``status_reason`` and
     ``health_reason``.
     """
@@ -76,29 +76,27 @@ class DeviceView(View):
     arqs_count = since(V2_4, int)
     usage = since(V2_4, nullable(UsageView))
     arqs = since(V2_4, optional([UUID]))
-    health_since = since(V2_11, nullable(datetime))
-    usage_age = since(V2_11, nullable(float))
-    generation = since(V2_21, int)
+    health_since = since(V2_5, nullable(datetime))
+    usage_age = since(V2_5, nullable(float))
+    generation = since(V2_5, int)
 
     # Any: JSON.
     @staticmethod
     def render_std_board_info(device: DeviceRecord, call: Call) -> Any:
-        """Return the standard board information, from 2.27 on as an object.
+        """Return the standard board information.
 
-        Clients before 2.30 get no bridges.
+        It is an object since 2.5. Before it is JSON text without the bridges.
         """
-        text, version = device.std_board_info, call.microversion
-        if text is None:
-            return None
-        hides_bridges = version < V2_30 and BRIDGES_KEY in text
-        if version < V2_27 and not hides_bridges:
+        text, is_newer = device.std_board_info, call.microversion >= V2_5
+        if text is None or not (is_newer or BRIDGES_KEY in text):
             return text  # by far the most frequent case
         board = json.loads(text)
         if not isinstance(board, dict):
             return text
-        if hides_bridges:
-            board.pop(BRIDGES_KEY, None)
-        return board if version >= V2_27 else json.dumps(board)
+        if is_newer:
+            return board
+        board.pop(BRIDGES_KEY, None)
+        return json.dumps(board)
 
     @staticmethod
     def render_arqs_count(device: DeviceRecord, call: Call) -> int:
@@ -173,10 +171,7 @@ class DeviceModesView(View):
 
 
 class HardwareSetView(View):
-    """A hardware set of a device. ``settings`` has a JSON Schema for each setting.
-
-    ``settings`` is an object since 2.29, and JSON text before.
-    """
+    """A hardware set of a device. ``settings`` has a JSON Schema for each setting."""
 
     name = str
     settings = _SETTINGS
@@ -184,10 +179,7 @@ class HardwareSetView(View):
 
 
 class ReconfigurationView(View):
-    """A change by a hardware set. ``tasks`` is the number of tasks that have ended.
-
-    ``settings`` is an object since 2.29, and JSON text before.
-    """
+    """A change by a hardware set. ``tasks`` is the number of tasks that have ended."""
 
     uuid = UUID
     set = source('hardware_set', str)

@@ -8,7 +8,6 @@ from urllib.parse import quote
 from wsme import types
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.microversion import V2_30
 from cyborg_lite.api.views.shapes import (
     REASON,
     REASON_OR_NULL,
@@ -16,7 +15,6 @@ from cyborg_lite.api.views.shapes import (
     enum_of,
     nullable,
     optional,
-    since,
 )
 from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
 from cyborg_lite.model.arqs.arqs import State
@@ -88,7 +86,7 @@ class TopologyDeviceView(View):
     status_reason = REASON
     health = enum_of(Health)
     health_reason = REASON
-    pci_bridges = since(V2_30, [str])
+    pci_bridges = [str]
     deployables = [TopologyDeployableView]
 
 

@@ -85,7 +85,7 @@ class Explanation:
     warnings: tuple[Reason, ...]
     # Index of the explained alternative of each group; empty: no group has any.
     choice: tuple[int, ...] = ()
-    # Warnings that clients before microversion 2.28 do not know.
+    # Warnings that clients before microversion 2.6 do not know.
     cautions: tuple[Reason, ...] = ()
 
 

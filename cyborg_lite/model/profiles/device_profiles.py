@@ -205,10 +205,10 @@ class Limits:
     value: int = 255  # of an `accel:` key, and of its name
     standard_traits: frozenset[str] = frozenset()  # accepted in `trait:` keys
     selector: int = 1024  # of `accel:selector`, where it is compiled
-    # Attributes that selectors may use. None: selectors are not compiled.
+    # Attributes that selectors may use. None: selectors, sets and alternatives are not
+    # part of the language, as before microversion 2.6.
     attributes: tuple[AttributeDeclaration, ...] | None = None
-    sets: bool = False  # True: `accel:same` is compiled
     # Names that are accepted after `accel:`; empty: any name.
     accel_keys: frozenset[str] = frozenset()
-    alternatives: int = 1  # groups of which one is used; 1: a group has no alternatives
+    options: int = 8  # a group with its alternatives
     choices: int = 16  # of alternatives for all groups together

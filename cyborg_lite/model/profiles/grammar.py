@@ -68,7 +68,7 @@ def parse_profile_change(body: Mapping[str, object], limits: Limits) -> ProfileC
         elif field == 'groups':
             values[field], alternatives = parse_groups(value, limits)
             # A client that cannot read alternatives must not delete them.
-            if limits.alternatives > 1:
+            if limits.attributes is not None:
                 values[KEY] = alternatives
         elif field in _FLAGS:
             values[field] = _flag(field, value)

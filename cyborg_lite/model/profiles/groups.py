@@ -34,9 +34,9 @@ def parse_groups(value: object, limits: Limits) -> tuple[Groups, tuple[Groups, .
         )
     groups = tuple(first for first, *_ in options)
     further = tuple(tuple(alternatives) for _, *alternatives in options)
-    if limits.sets and any(further):
+    if any(further):
         _check_no_sets(options)
-    elif limits.sets:
+    elif limits.attributes is not None:
         groups = sets.merge_sets(groups)
         further = ((),) * len(groups)
     check_alternatives(groups, further, limits)
@@ -59,10 +59,11 @@ def _count_units(group: Mapping[str, str]) -> int:
 
 def _options(name: str, value: object, limits: Limits) -> Groups:
     """Return a group and its alternatives."""
-    if limits.alternatives <= 1 or not isinstance(value, Mapping) or KEY not in value:
+    has_language = limits.attributes is not None
+    if not has_language or not isinstance(value, Mapping) or KEY not in value:
         return (parse_group(name, value, limits),)
     values = value[KEY]
-    limit = limits.alternatives - 1
+    limit = limits.options - 1
     if not isinstance(values, list) or len(values) > limit:
         raise InvalidDeviceProfile(
             reason=f'{name}.{KEY} must be a list of at most {limit} objects'
@@ -98,7 +99,5 @@ def parse_group(group_name: str, value: object, limits: Limits) -> dict[str, str
             reason=f'{group_name} has both accel:bitstream_id and accel:function_id'
         )
     if limits.attributes is not None:
-        return selector_keys.compile_group(
-            group_name, group, limits.attributes, sets=limits.sets
-        )
+        return selector_keys.compile_group(group_name, group, limits.attributes)
     return group

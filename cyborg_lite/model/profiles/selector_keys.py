@@ -50,11 +50,7 @@ SELECTING_KEYS: Final = frozenset({KEY, *_QUANTITIES})
 
 
 def compile_group(
-    group_name: str,
-    group: Mapping[str, str],
-    declarations: Declarations,
-    *,
-    sets: bool = False,
+    group_name: str, group: Mapping[str, str], declarations: Declarations
 ) -> dict[str, str]:
     """Return the group with the trait of its selector, if it has one.
 
@@ -62,8 +58,6 @@ def compile_group(
 
     :param group_name: name of the group in error messages
     :param declarations: the attributes that selectors may use
-    :param sets: False: ``accel:same`` has a meaning only if the trait of an earlier
-        response includes it
     :raises InvalidDeviceProfile: the selector or a quantity is invalid, or the group
         has a trait of a selector without the selector
     """
@@ -71,10 +65,8 @@ def compile_group(
     keys = {key: value for key, value in group.items() if key not in computed}
     for key in _QUANTITIES.keys() & keys.keys():
         keys[key] = _normalize_quantity(group_name, key, keys[key])
-    if sets:
-        _check_set(group_name, keys)
-    has_set = sets or _find_compiled(group, keys) is not None
-    text = join_selectors(keys if has_set else _remove_set(keys))
+    _check_set(group_name, keys)
+    text = join_selectors(keys)
     if text is None:
         if computed:
             reason = (

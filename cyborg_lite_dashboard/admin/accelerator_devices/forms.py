@@ -8,7 +8,6 @@ from horizon import exceptions, forms, messages
 
 from cyborg_lite_dashboard import api
 
-_VERSION: Final = '2.4'
 _MAINTAINING: Final = 'maintaining'
 
 
@@ -41,7 +40,7 @@ class StatusForm(forms.SelfHandlingForm):
         ]
         path = f'/devices/{api.quote_path(self.initial["uuid"])}'
         try:
-            api.connect(request).call('PATCH', path, _VERSION, body=patch)
+            api.connect(request).call('PATCH', path, body=patch)
         except api.ApiError:
             exceptions.handle(request, _('Unable to change the status of the device.'))
             return False

@@ -25,10 +25,6 @@ from cyborg_lite_dashboard.topology import draw_topology
 
 _INDEX: Final = 'horizon:admin:accelerator_devices:index'
 _STATUS: Final = 'horizon:admin:accelerator_devices:status'
-_VERSION: Final = '2.11'
-_TOPOLOGY_VERSION: Final = '2.9'
-_BRIDGES_VERSION: Final = '2.30'
-_NOT_ACCEPTABLE: Final = 406
 _HEALTH_STYLES: Final = {'ok': 'success', 'degraded': 'warning', 'busy': 'warning'}
 _STATUS_STYLES: Final = {'enabled': 'success'}
 
@@ -48,14 +44,7 @@ def _build_path(uuid: object) -> str:
 def read_topology(client: api.DashboardApi, hostname: str) -> Mapping[str, Any]:
     """Return the topology of a host as the API has it."""
     path = f'/hosts/{api.quote_path(hostname)}/topology'
-    answer: Mapping[str, Any]
-    try:
-        answer = client.call('GET', path, _BRIDGES_VERSION)
-    except api.ApiError as error:
-        if error.status != _NOT_ACCEPTABLE:
-            raise
-        # A service of an earlier release does not know the bridges.
-        answer = client.call('GET', path, _TOPOLOGY_VERSION)
+    answer: Mapping[str, Any] = client.call('GET', path)
     return answer
 
 
@@ -82,7 +71,6 @@ class IndexView(RecordsView):
     page_title = _('Accelerator Devices')
     path = '/devices'
     key = 'devices'
-    version = _VERSION
     error_message = _('Unable to list the devices.')
 
 
@@ -95,8 +83,8 @@ class DetailView(RecordView):
     def load(self, client: api.DashboardApi, **names: str) -> dict[str, Any]:
         """Read the device, its units and its history."""
         path = _build_path(names['uuid'])
-        device = client.call('GET', path, _VERSION)
-        events = client.call('GET', f'{path}/events', _VERSION)['events']
+        device = client.call('GET', path)
+        events = client.call('GET', f'{path}/events')['events']
         topology = read_topology(client, device['hostname'])
         units = list(list_units(topology, device['uuid']))
         return {
@@ -147,7 +135,7 @@ class StatusView(forms.ModalFormView):
         """Return the present status of the device."""
         try:
             client = api.connect(self.request)
-            device = client.call('GET', _build_path(self.kwargs['uuid']), _VERSION)
+            device = client.call('GET', _build_path(self.kwargs['uuid']))
         except api.ApiError:
             exceptions.handle(
                 self.request, _('Unable to show the device.'), redirect=reverse(_INDEX)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table of device profiles with the actions of an administrator."""
 
-from typing import Any, Final
+from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
@@ -13,8 +13,6 @@ from cyborg_lite_dashboard.project.device_profiles.tables import (
     ProfilesTable,
 )
 from cyborg_lite_dashboard.project.device_profiles.views import build_profile_path
-
-_VERSION: Final = '2.4'
 
 
 class CreateProfile(tables.LinkAction):
@@ -60,7 +58,7 @@ class DeleteProfile(tables.DeleteAction):
 
     def delete(self, request: Any, obj_id: str) -> None:
         """Delete one profile."""
-        api.connect(request).call('DELETE', build_profile_path(obj_id), _VERSION)
+        api.connect(request).call('DELETE', build_profile_path(obj_id))
 
 
 class AdminProfilesTable(ProfilesTable):

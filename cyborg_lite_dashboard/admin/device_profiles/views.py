@@ -18,8 +18,6 @@ from cyborg_lite_dashboard.project.device_profiles import views as project_views
 from cyborg_lite_dashboard.project.device_profiles.views import build_profile_path
 
 _INDEX: Final = 'horizon:admin:device_profiles:index'
-_VERSION: Final = '2.18'
-_EDIT_VERSION: Final = '2.21'
 _CONFLICT: Final = 409
 
 
@@ -86,9 +84,7 @@ class CreateView(_FormView):
     def _save(self, form: Any, groups: Any) -> bool:
         profile = forms.build_profile(form, groups)
         try:
-            api.connect(self.request).call(
-                'POST', '/device_profiles', _VERSION, body=[profile]
-            )
+            api.connect(self.request).call('POST', '/device_profiles', body=[profile])
         except api.ApiError:
             exceptions.handle(self.request, _('Unable to create the device profile.'))
             return False
@@ -124,7 +120,7 @@ class EditView(_FormView):
 
     # Any: JSON.
     def _read(self) -> Mapping[str, Any]:
-        answer = self.client.call('GET', self.path, _EDIT_VERSION)
+        answer = self.client.call('GET', self.path)
         profile: Mapping[str, Any] = answer['device_profile']
         return profile
 
@@ -164,9 +160,7 @@ class EditView(_FormView):
             for name, value in values.items()
         ]
         try:
-            self.client.call(
-                'PATCH', self.path, _EDIT_VERSION, body=patch, generation=generation
-            )
+            self.client.call('PATCH', self.path, body=patch, generation=generation)
         except api.ApiError as error:
             if error.status == _CONFLICT and self._has_changed(generation):
                 self.has_conflict = True

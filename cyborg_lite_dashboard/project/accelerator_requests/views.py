@@ -2,7 +2,7 @@
 """Pages of accelerator requests: the list, and one request with its history."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 from openstack_dashboard.api.base import APIDictWrapper
@@ -15,8 +15,6 @@ from cyborg_lite_dashboard.project.accelerator_requests.tables import (
 )
 from cyborg_lite_dashboard.records import RecordsView, RecordView, format_time
 
-_VERSION: Final = '2.4'
-
 
 class IndexView(RecordsView):
     """List of the requests of the project."""
@@ -25,7 +23,6 @@ class IndexView(RecordsView):
     page_title = _('Accelerator Requests')
     path = '/accelerator_requests'
     key = 'arqs'
-    version = _VERSION
     error_message = _('Unable to list the accelerator requests.')
 
     def build_query(self) -> Mapping[str, Any]:
@@ -42,8 +39,8 @@ class DetailView(RecordView):
     def load(self, client: api.DashboardApi, **names: str) -> dict[str, Any]:
         """Read the request and its history."""
         path = f'/accelerator_requests/{api.quote_path(str(names["uuid"]))}'
-        arq = client.call('GET', path, _VERSION)
-        events = client.call('GET', f'{path}/events', _VERSION)['events']
+        arq = client.call('GET', path)
+        events = client.call('GET', f'{path}/events')['events']
         rows = [APIDictWrapper(event) for event in events]
         return {
             'page_title': arq['uuid'],

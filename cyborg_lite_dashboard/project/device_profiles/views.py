@@ -10,9 +10,6 @@ from cyborg_lite_dashboard import api
 from cyborg_lite_dashboard.project.device_profiles.tables import ProfilesTable
 from cyborg_lite_dashboard.records import RecordsView, RecordView, format_time
 
-_VERSION: Final = '2.4'
-# Older services have fewer warnings.
-_EXPLAIN_VERSIONS: Final = ('2.28', '2.4')
 _VERDICTS: Final = {
     'fits': (_('Fits'), 'success'),
     'not-now': (_('Not now'), 'warning'),
@@ -32,7 +29,6 @@ class IndexView(RecordsView):
     page_title = _('Device Profiles')
     path = '/device_profiles'
     key = 'device_profiles'
-    version = _VERSION
     error_message = _('Unable to list the device profiles.')
 
 
@@ -45,7 +41,7 @@ class DetailView(RecordView):
     def load(self, client: api.DashboardApi, **names: str) -> dict[str, Any]:
         """Read the profile."""
         path = build_profile_path(names['uuid'])
-        profile = client.call('GET', path, _VERSION)['device_profile']
+        profile = client.call('GET', path)['device_profile']
         return {
             'page_title': profile['name'],
             'profile': profile,
@@ -67,7 +63,6 @@ class ExplainView(RecordView):
         answer = client.call(
             'POST',
             f'{build_profile_path(names["uuid"])}/explain',
-            _EXPLAIN_VERSIONS,
             query={'hostname': hostname},
         )
         text, style = _VERDICTS.get(answer['verdict'], (answer['verdict'], 'default'))

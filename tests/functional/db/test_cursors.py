@@ -81,7 +81,7 @@ _ROWS: Final = 9
 @pytest.fixture
 def newest(database: Database) -> Client:
     """Return a client of an API whose lists come from the database."""
-    return Client(LocalConductor(database)).at('2.31')
+    return Client(LocalConductor(database)).at('2.7')
 
 
 def fill(database: Database, collection: str) -> None:
@@ -164,20 +164,20 @@ def test_page_with_filter_and_prefix_continues(
 def test_marker_of_uuid_remains_valid(newest: Client, database: Database) -> None:
     fill(database, 'devices')
     uuids, _ = list_uuids(newest, 'devices', '')
-    for client in (newest, newest.at('2.30')):
+    for client in (newest, newest.at('2.4')):
         page, _ = list_uuids(client, 'devices', f'limit=2&marker={uuids[3]}')
         assert page == uuids[4:6]
-    _, following = list_uuids(newest.at('2.30'), 'devices', 'limit=2')
+    _, following = list_uuids(newest.at('2.4'), 'devices', 'limit=2')
     assert parse_qs(following)['marker'] == [uuids[1]]
 
 
 def test_page_costs_as_many_statements_as_before(
     newest: Client, database: Database
 ) -> None:
-    for collection in _SORT_KEYS:
+    for collection in _SORT_KEYS.keys() - {'jobs'}:  # a list since 2.7
         fill(database, collection)
         counts = []
-        for client in (newest.at('2.30'), newest):
+        for client in (newest.at('2.4'), newest):
             _, following = list_uuids(client, collection, 'limit=2')
             with statements(database) as collected:
                 list_uuids(client, collection, following)

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from cyborg_lite.api.microversion import (
     HEADER,
     MINIMUM,
-    V2_17,
+    V2_5,
     VERSIONS,
     Microversion,
 )
@@ -52,11 +52,11 @@ def check_response(request: webob.Request, response: webob.Response) -> None:
 
 
 def _check_caching(request: webob.Request, response: webob.Response, name: str) -> None:
-    """Check that caches keep the responses to successful reads only, since 2.17."""
+    """Check that caches keep the responses to successful reads only, since 2.5."""
     if HEADER not in response.headers:
         return  # the list of versions has no microversion
     is_read = request.method in ('GET', 'HEAD') and response.status_int == 200
-    is_marked = is_read and _read_version(response) >= V2_17
+    is_marked = is_read and _read_version(response) >= V2_5
     expected = 'private, no-cache' if is_marked else None
     assert response.headers.get('Cache-Control') == expected, f'{name}: Cache-Control'
 

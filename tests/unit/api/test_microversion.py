@@ -13,7 +13,7 @@ HEADER = 'OpenStack-API-Version'
 EVERYWHERE = {
     'Vary': HEADER,
     'OpenStack-API-Minimum-Version': '2.0',
-    'OpenStack-API-Maximum-Version': '2.32',
+    'OpenStack-API-Maximum-Version': '2.7',
 }
 
 
@@ -25,8 +25,8 @@ EVERYWHERE = {
         ('accelerator 2.1', '2.1'),
         ('accelerator 2.2', '2.2'),
         ('accelerator 2.4', '2.4'),
-        ('accelerator latest', '2.32'),
-        ('Accelerator LATEST', '2.32'),
+        ('accelerator latest', '2.7'),
+        ('Accelerator LATEST', '2.7'),
         ('  accelerator   2.4  ', '2.4'),
         ('compute 2.90,accelerator 2.2', '2.2'),
         ('compute 2.90, accelerator 2.2', '2.2'),
@@ -36,7 +36,7 @@ EVERYWHERE = {
         ('compute 2.90, placement latest', '2.0'),
         ('compute abc', '2.0'),
         ('2.1', '2.1'),
-        ('latest', '2.32'),
+        ('latest', '2.7'),
     ],
 )
 def test_negotiate_supported_version_is_used(
@@ -79,7 +79,7 @@ def test_negotiate_unsupported_version_names_range(client: Client, header: str) 
     header = header.encode().decode('latin-1')  # as WSGI has it
     answer = client.get('/devices', headers={HEADER: header})
     assert answer.status == 406
-    assert '2.0 to 2.32' in answer.fault
+    assert '2.0 to 2.7' in answer.fault
     assert HEADER not in answer.headers
     for name, value in EVERYWHERE.items():
         assert answer.headers[name] == value
@@ -110,6 +110,6 @@ def test_error_has_version_headers(
 
 def test_versions_range_matches_list() -> None:
     assert tuple(sorted(microversion.VERSIONS)) == microversion.VERSIONS
-    assert str(microversion.MAXIMUM) == '2.32'
+    assert str(microversion.MAXIMUM) == '2.7'
     with pytest.raises(NotAcceptable):
         microversion.negotiate('accelerator 2.99')

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from osc_lib import exceptions
 
-from cyborg_lite.api import microversion
 from cyborg_lite.cli import profiles
 from cyborg_lite.model.capacity.explanations import ProviderCapacity, Reason, ReasonCode
 from tests.support.api.command_line import read_json, run_command
@@ -230,18 +229,6 @@ def test_explain_lists_warnings_as_json(
             'Providers': [],
         }
     ]
-
-
-def test_explain_of_older_service_has_no_newer_warnings(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A service of microversion 2.27 refuses 2.28."""
-    client.conductor.stock_up(build_stock(1, {'compute-1': 1}))
-    _explain(client, cautions=(WARNING,))
-    monkeypatch.setattr(microversion, 'VERSIONS', microversion.VERSIONS[:28])
-    result = run_command(client, 'profile explain', 'dp1')
-    assert 'compute-1' in result.out
-    assert 'Warning' not in result.error
 
 
 def test_list_shows_state_and_groups(client: Client) -> None:

@@ -28,13 +28,13 @@ class Proxy:
 
 
 def test_call_without_body_in_response_returns_none() -> None:
-    assert AcceleratorApi(Proxy(204, b'')).call('DELETE', '/x', '2.4') is None
+    assert AcceleratorApi(Proxy(204, b'')).call('DELETE', '/x') is None
 
 
 def test_list_all_reads_every_page(client: Client) -> None:
     uuids = [add_device(client.conductor.database).uuid for _ in range(5)]
     api = AcceleratorApi(WsgiAdapter(client))
-    records = list(api.list_all('/devices', '2.4', 'devices', {'limit': 2}))
+    records = list(api.list_all('/devices', 'devices', {'limit': 2}))
     assert [record['uuid'] for record in records] == uuids
 
 
@@ -49,20 +49,20 @@ def test_list_all_reads_every_page(client: Client) -> None:
 )
 def test_error_has_one_line(status: int, body: bytes, text: str) -> None:
     with pytest.raises(exceptions.CommandError) as raised:
-        AcceleratorApi(Proxy(status, body)).call('GET', '/x', '2.4')
+        AcceleratorApi(Proxy(status, body)).call('GET', '/x')
     assert str(raised.value) == f'{text} (HTTP {status})'
 
 
 def test_missing_object_is_not_found(client: Client) -> None:
     api = AcceleratorApi(WsgiAdapter(client))
     with pytest.raises(exceptions.NotFound, match='x not found'):
-        api.call('GET', '/device_profiles/x', '2.4')
+        api.call('GET', '/device_profiles/x')
 
 
 def test_forbidden_names_policy_rule(client: Client) -> None:
     api = AcceleratorApi(WsgiAdapter(client.as_(MEMBER)))
     with pytest.raises(exceptions.CommandError, match='cyborg:service:get_all'):
-        api.call('GET', '/services', '2.4')
+        api.call('GET', '/services')
 
 
 def test_quote_path_quotes_slashes() -> None:

@@ -23,8 +23,8 @@ LIST: Final = Schema({'type': 'array'})
 
 
 @requires(RULE)
-@since(V2_4, 'Making')
-@accepts(arguments=('limit',), newer=('state',), body=LIST)
+@since(V2_4)
+@accepts(arguments=('limit',), newer={V2_4: ('state',)}, body=LIST)
 def make(_controller: Any, call: Call) -> Any:
     return call.arguments, call.body
 
@@ -34,7 +34,7 @@ def bind(_controller: Any, call: Call) -> str:
     return 'bound'
 
 
-@accepts(arguments=('limit',), newer=('state',))
+@accepts(arguments=('limit',), newer={V2_4: ('state',)})
 def show(_controller: Any, call: Call) -> dict[str, str]:
     return call.arguments
 
@@ -96,8 +96,8 @@ def test_decorators_publish_their_arguments() -> None:
 
     @expose(status=201, accepted=(JobView,), errors=(409,))
     @requires(RULE, service_for='Making')
-    @since(V2_4, 'Making')
-    @accepts(arguments=('a',), filters=('b',), newer=('c',), body=LIST)
+    @since(V2_4)
+    @accepts(arguments=('a',), filters=('b',), newer={V2_4: ('c',)}, body=LIST)
     def post(_controller: Any, call: Call) -> Link | JobView:
         return Link()
 
@@ -115,7 +115,7 @@ _FACTS: Final[dict[str, Any]] = {
     'since': V2_4,
     'arguments': ('a',),
     'filters': ('b',),
-    'newer': ('c',),
+    'newer': {'c': V2_4},
     'body': LIST,
 }
 

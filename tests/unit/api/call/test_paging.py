@@ -9,7 +9,7 @@ import pytest
 from wsme import types
 
 from cyborg_lite.api.call import paging
-from cyborg_lite.api.microversion import V2_3, V2_4, V2_30, V2_31, Microversion
+from cyborg_lite.api.microversion import V2_3, V2_4, V2_5, Microversion
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model import cursors
 from cyborg_lite.model.cursors import Cursor
@@ -69,28 +69,28 @@ def _build_query(marker: str | None, version: Microversion, limit: str = '2') ->
     ],
 )
 def test_query_has_cursor_and_uuid(marker: str | None, fields: dict[str, Any]) -> None:
-    query = _build_query(marker, V2_31)
+    query = _build_query(marker, V2_5)
     assert query == Query(limit=2, needs_cursor=True, **fields)
 
 
 def test_query_without_limit_needs_no_cursor() -> None:
-    assert _build_query(None, V2_31, limit='') == Query()
+    assert _build_query(None, V2_5, limit='') == Query()
 
 
 def test_query_of_old_version_has_no_cursor() -> None:
-    assert _build_query(UUID, V2_30) == Query(limit=2, marker=UUID)
+    assert _build_query(UUID, V2_4) == Query(limit=2, marker=UUID)
     with pytest.raises(InvalidInput, match='marker must be a UUID, not'):
-        _build_query(CURSOR, V2_30)
+        _build_query(CURSOR, V2_4)
 
 
 @pytest.mark.parametrize('marker', ['x', UUID[:-1], '{' + UUID + '}', 'W10'])
 def test_query_malformed_marker_is_refused(marker: str) -> None:
     with pytest.raises(InvalidInput, match='marker must be a UUID or'):
-        _build_query(marker, V2_31)
+        _build_query(marker, V2_5)
 
 
 def _read_marker(page: Any, limit: int = 2) -> list[str] | None:
-    call = build_call('/v2/devices?limit=2', version=V2_31)
+    call = build_call('/v2/devices?limit=2', version=V2_5)
     call.parse_arguments(('limit',), ())
     links = paging.build_next_link(call, Query(limit=limit), page)
     if links is types.Unset:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the mapping from HTTP methods to Python methods."""
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 import pytest
 
+from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.call.expose import since
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_0, V2_3, V2_4, Microversion
 from cyborg_lite.errors.requests import MethodNotAllowed
@@ -15,12 +14,11 @@ from tests.support.api.calls import build_api_context
 class Thing(Resource):
     """A resource with GET, and with PATCH since 2.4."""
 
-    since: ClassVar[Mapping[str, Microversion]] = {'PATCH': V2_4}
-
     def get(self) -> str:
         return 'shown'
 
-    def patch(self) -> str:
+    @since(V2_4, hidden=True)
+    def patch(self, call: Call) -> str:
         return 'changed'
 
 

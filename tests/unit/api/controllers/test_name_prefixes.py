@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the search by the start of a name, since microversion 2.24."""
+"""Tests of the search by the start of a name, since microversion 2.5."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def newest(client: Client) -> Client:
     for name in ('gpu-a', 'gpu-b', 'fpga'):
         client.create_profile(name)
         add_deployable(client.conductor.database, name=name)
-    return client.at('2.24')
+    return client.at('2.5')
 
 
 @pytest.mark.parametrize(('path', 'key'), PATHS)
@@ -44,5 +44,5 @@ def test_invalid_prefix_is_refused(
 def test_older_microversion_does_not_know_prefix(
     newest: Client, path: str, key: str
 ) -> None:
-    answer = newest.at('2.23').get(f'{path}?name_prefix=gpu')
+    answer = newest.at('2.4').get(f'{path}?name_prefix=gpu')
     assert (answer.status, 'name_prefix' in answer.fault) == (400, True)

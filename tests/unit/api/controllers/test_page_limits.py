@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the largest page of collections, since microversion 2.15."""
+"""Tests of the largest page of collections, since microversion 2.5."""
 
 from urllib.parse import urlsplit
 
@@ -26,7 +26,7 @@ def small() -> Client:
     [('', 2), ('limit=1', 1), ('limit=2', 2), ('limit=3', 2), ('limit=' + '9' * 40, 2)],
 )
 def test_page_has_at_most_maximum(small: Client, query: str, number: int) -> None:
-    answer = small.at('2.15').get(f'/devices?{query}')
+    answer = small.at('2.5').get(f'/devices?{query}')
     assert len(answer.json['devices']) == number
     assert answer.json['devices_links'][0]['rel'] == 'next'
 
@@ -34,7 +34,7 @@ def test_page_has_at_most_maximum(small: Client, query: str, number: int) -> Non
 def test_next_links_lead_through_all_elements(small: Client) -> None:
     uuids, path = [], '/devices'
     while path:
-        answer = small.at('2.15').get(path).json
+        answer = small.at('2.5').get(path).json
         uuids += [device['uuid'] for device in answer['devices']]
         links = answer.get('devices_links')
         path = f'/devices?{urlsplit(links[0]["href"]).query}' if links else ''
@@ -43,11 +43,11 @@ def test_next_links_lead_through_all_elements(small: Client) -> None:
 
 @pytest.mark.parametrize('limit', ['0', '-1', 'x', '%D9%A3', ''])
 def test_invalid_limit_is_refused(small: Client, limit: str) -> None:
-    answer = small.at('2.15').get(f'/devices?limit={limit}')
+    answer = small.at('2.5').get(f'/devices?limit={limit}')
     assert (answer.status, 'positive integer' in answer.fault) == (400, True)
 
 
 def test_older_microversion_lists_all_elements(small: Client) -> None:
     for query in ('', 'limit=4'):
-        answer = small.at('2.14').get(f'/devices?{query}')
+        answer = small.at('2.4').get(f'/devices?{query}')
         assert len(answer.json['devices']) == (4 if query else 5)

@@ -11,8 +11,8 @@ LARGE: Final = {'resources:PGPU': '1', 'trait:CUSTOM_LARGE': 'required'}
 SHARED: Final = {'resources:VGPU': '1'}
 NIC: Final = {'resources:CUSTOM_NIC': '1'}
 GROUPS: Final = [{**LARGE, 'alternatives': [SHARED]}, NIC]
-NEWER: Final = '2.20'
-OLDER: Final = '2.19'
+NEWER: Final = '2.6'
+OLDER: Final = '2.5'
 
 
 def create(client: Client) -> Any:

@@ -174,18 +174,18 @@ def test_explain_warns_of_many_candidates(newest: Client) -> None:
     )
     newest.create_profile('eight', *[{'resources:PGPU': '1'}] * 8)
     path = '/device_profiles/eight/explain'
-    assert newest.at('2.27').post(path).json['warnings'] == []
-    (warning,) = newest.at('2.28').post(path).json['warnings']
+    assert newest.at('2.5').post(path).json['warnings'] == []
+    (warning,) = newest.at('2.6').post(path).json['warnings']
     assert (warning['code'], warning['group']) == ('many-candidates', None)
     assert '40320 allocation candidates' in warning['text']
     assert 'at most 1000' in warning['text']
     newest.create_profile('four', *[{'resources:PGPU': '1'}] * 4)
-    small = newest.at('2.28').post('/device_profiles/four/explain').json
+    small = newest.at('2.6').post('/device_profiles/four/explain').json
     assert [warning['code'] for warning in small['warnings']] == ['many-candidates']
     assert '1680 allocation candidates' in small['warnings'][0]['text']
     newest.create_profile('three', *[{'resources:PGPU': '1'}] * 3)
     path = '/device_profiles/three/explain'
-    assert newest.at('2.28').post(path).json['warnings'] == []
+    assert newest.at('2.6').post(path).json['warnings'] == []
 
 
 def test_explain_warns_of_mdevs_that_nova_drops(newest: Client) -> None:
@@ -194,10 +194,10 @@ def test_explain_warns_of_mdevs_that_nova_drops(newest: Client) -> None:
         'closed_for_guest_text': 'Upgrade Nova.',
     }
     stock_up(newest, card('compute-1'), card('compute-2', **closed))
-    explanation = newest.at('2.28').post(PATH).json
+    explanation = newest.at('2.6').post(PATH).json
     assert explanation['verdict'] == 'fits'
     (warning,) = explanation['warnings']
     assert (warning['code'], warning['group']) == ('mdev-not-attached', 0)
     assert warning['text'].startswith('Nova drops the mdevs of 1 of 2 providers')
     assert warning['providers'] == ['compute-2_0000:3b:00.0']
-    assert newest.at('2.27').post(PATH).json['warnings'] == []
+    assert newest.at('2.5').post(PATH).json['warnings'] == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the use of units at microversion 2.12."""
+"""Tests of the use of units at microversion 2.7."""
 
 from datetime import UTC, datetime
 from urllib.parse import quote
@@ -18,12 +18,12 @@ START, END = (
 
 @pytest.fixture
 def admin(client: Client) -> Client:
-    return client.as_(ADMIN, '2.12')
+    return client.as_(ADMIN, '2.7')
 
 
 @pytest.fixture
 def reader(client: Client) -> Client:
-    return client.as_(READER, '2.12')
+    return client.as_(READER, '2.7')
 
 
 def list_queries(client: Client) -> list[UsageQuery]:
@@ -60,7 +60,7 @@ def test_usages_of_reader_are_of_own_project(reader: Client) -> None:
 def test_usages_of_other_project_need_admin(reader: Client) -> None:
     path = f'/usages?{MONTH}&project={OTHER_PROJECT}'
     assert reader.get(path).status == 403
-    assert reader.as_(ADMIN, '2.12').get(path).status == 200
+    assert reader.as_(ADMIN, '2.7').get(path).status == 200
     (query,) = list_queries(reader)
     assert query.project_id == OTHER_PROJECT
 
@@ -100,7 +100,3 @@ def test_usages_time_with_offset_is_converted(admin: Client) -> None:
 def test_usages_invalid_argument_is_400(admin: Client, arguments: str) -> None:
     assert admin.get(f'/usages?{arguments}').status == 400
     assert list_queries(admin) == []
-
-
-def test_usages_before_2_12_are_405(client: Client) -> None:
-    assert client.as_(ADMIN, '2.11').get('/usages').status == 405

@@ -5,7 +5,7 @@ import pytest
 
 from tests.support.api.conversation import Client
 
-RANGE = {'status': 'CURRENT', 'max_version': '2.32', 'min_version': '2.0'}
+RANGE = {'status': 'CURRENT', 'max_version': '2.7', 'min_version': '2.0'}
 PUBLIC = 'http://controller:6666'
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from cyborg_lite.api.microversion import V2_15, V2_16, V2_30, V2_31, Microversion
+from cyborg_lite.api.microversion import V2_4, V2_5, Microversion
 from cyborg_lite.api.openapi import document
 from tests.support.api.api_document import find_operation
 
@@ -56,8 +56,8 @@ def test_profile_schema_describes_grammar(group: dict[str, Any], fits: bool) -> 
     assert Draft202012Validator(schema).is_valid(profiles) is fits
 
 
-@pytest.mark.parametrize(('version', 'number'), [(V2_15, 1), (V2_16, 2), (None, 2)])
-def test_patch_has_media_type_since_2_16(
+@pytest.mark.parametrize(('version', 'number'), [(V2_4, 1), (V2_5, 2), (None, 2)])
+def test_patch_has_media_type_since_2_5(
     version: Microversion | None, number: int
 ) -> None:
     paths = document.build_document(version)['paths']
@@ -83,14 +83,3 @@ def test_every_patch_accepts_patch_media_type() -> None:
         and 'application/json-patch+json' not in operation['requestBody']['content']
     }
     assert exceptions == NO_LIST_OF_CHANGES
-
-
-def test_marker_is_cursor_since_2_31() -> None:
-    for version, name in ((V2_30, 'format'), (V2_31, 'pattern'), (None, 'pattern')):
-        operation = document.build_document(version)['paths']['/v2/devices']['get']
-        (marker,) = [
-            parameter
-            for parameter in operation['parameters']
-            if parameter.get('name') == 'marker'
-        ]
-        assert name in marker['schema']

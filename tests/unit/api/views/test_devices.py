@@ -4,7 +4,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from cyborg_lite.api.microversion import V2_2, V2_3, V2_4, V2_8, V2_11
+from cyborg_lite.api.microversion import V2_2, V2_3, V2_4, V2_5
 from cyborg_lite.api.views.devices import DeviceList, DeviceView
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.devices.telemetry import Usage
@@ -68,7 +68,7 @@ def test_device_list_contains_all_devices() -> None:
     assert len(body['devices']) == 2
 
 
-def test_device_view_ages_need_2_11() -> None:
+def test_device_view_ages_need_2_5() -> None:
     now = datetime.now(UTC)
     device = replace(
         DEVICE,
@@ -76,9 +76,9 @@ def test_device_view_ages_need_2_11() -> None:
         usage_at=now - timedelta(hours=1),
         health_since=now,
     )
-    assert 'usage_age' not in render(DeviceView(device), V2_8)
-    body = render(DeviceView(device), V2_11)
+    assert 'usage_age' not in render(DeviceView(device), V2_4)
+    body = render(DeviceView(device), V2_5)
     assert 3600 <= body['usage_age'] < 7200
     assert body['health_since'] == now.isoformat()
-    without = render(DeviceView(DEVICE), V2_11)
+    without = render(DeviceView(DEVICE), V2_5)
     assert (without['usage_age'], without['health_since']) == (None, None)

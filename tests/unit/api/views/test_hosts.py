@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.api.microversion import V2_9, V2_29, V2_30, Microversion
 from cyborg_lite.api.views.hosts import HostTopologyView
 from cyborg_lite.model.hosts.topology import (
     Availability,
@@ -60,9 +59,6 @@ def test_topology_view_has_users_for_administrators_only(is_admin: bool) -> None
     assert ('user' in unit) is is_admin
 
 
-@pytest.mark.parametrize('version', [V2_9, V2_29, V2_30])
-def test_topology_view_has_bridges_of_version(version: Microversion) -> None:
-    body = render(HostTopologyView(TOPOLOGY), version)
-    device = body['numa_nodes'][0]['devices'][0]
-    expected = None if version < V2_30 else ['0000:3a:00.0']
-    assert device.get('pci_bridges') == expected
+def test_topology_view_has_bridges() -> None:
+    body = render(HostTopologyView(TOPOLOGY))
+    assert body['numa_nodes'][0]['devices'][0]['pci_bridges'] == ['0000:3a:00.0']

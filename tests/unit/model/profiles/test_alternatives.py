@@ -14,7 +14,7 @@ LARGE: Final = {'resources:PGPU': '1', 'trait:CUSTOM_LARGE': 'required'}
 SMALL: Final = {'resources:PGPU': '1', 'trait:CUSTOM_LARGE': 'forbidden'}
 SHARED: Final = {'resources:VGPU': '1'}
 NIC: Final = {'resources:CUSTOM_NIC': '2'}
-LIMITS: Final = Limits(alternatives=3, choices=8)
+LIMITS: Final = Limits(attributes=(), options=3, choices=8)
 
 
 def parse(*groups: Any, limits: Limits = LIMITS) -> DeviceProfile:
@@ -65,7 +65,7 @@ def test_parse_profile_too_many_choices_are_refused() -> None:
 
 def test_parse_profile_counts_largest_alternative() -> None:
     group = {**SHARED, 'alternatives': [{'resources:PGPU': '1', 'accel:x': 'y'}]}
-    limits = Limits(alternatives=3, accelerators=1)
+    limits = Limits(attributes=(), options=3, accelerators=1)
     assert parse(group, limits=limits).alternatives
     with pytest.raises(InvalidDeviceProfile, match='request 2 accelerators'):
         parse(group, group, limits=limits)

@@ -13,8 +13,8 @@ SELECTOR = {**GROUP, 'accel:selector': 'device.unknown_name == 1'}
 
 def test_parse_groups_returns_alternatives_apart() -> None:
     alternative = {'resources:VGPU': '1'}
-    limits = Limits(alternatives=2)
-    groups, further = parse_groups([{**GROUP, 'alternatives': [alternative]}], limits)
+    value = [{**GROUP, 'alternatives': [alternative]}]
+    groups, further = parse_groups(value, Limits(attributes=()))
     assert (groups, further) == ((GROUP,), ((alternative,),))
 
 

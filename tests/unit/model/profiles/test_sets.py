@@ -11,18 +11,15 @@ from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.profiles.device_profiles import Group, Limits, ProfileChange
 from cyborg_lite.model.profiles.grammar import parse_profile_change
 from cyborg_lite.model.profiles.selector_grammar import parse_selector
-from cyborg_lite.model.profiles.selector_keys import compile_group, find_selector
+from cyborg_lite.model.profiles.selector_keys import find_selector
 
-SETS = Limits(attributes=typed_attributes.SHARED, sets=True)
-EARLIER = Limits(attributes=typed_attributes.SHARED)
+SETS = Limits(attributes=typed_attributes.SHARED)
 CARD = f'trait:{parse_selector("device.same_card == true").trait}'
 
 
-def parse(
-    *groups: Mapping[str, Any], limits: Limits = SETS
-) -> tuple[Mapping[str, str], ...]:
+def parse(*groups: Mapping[str, Any]) -> tuple[Mapping[str, str], ...]:
     """Return the groups in the form that is stored."""
-    change: ProfileChange = parse_profile_change({'groups': [*groups]}, limits)
+    change: ProfileChange = parse_profile_change({'groups': [*groups]}, SETS)
     assert change.groups is not None
     return change.groups
 
@@ -96,20 +93,3 @@ def test_selector_and_set_have_one_trait() -> None:
     assert selector is not None
     text = '(device.memory_mib > 1) and device.same_card == true'
     assert selector.trait == parse_selector(text).trait
-
-
-def test_earlier_clients_use_any_value() -> None:
-    group = gpu(same='card', selector='device.memory_mib > 1')
-    (stored, _) = parse(group, group, limits=EARLIER)
-    selector = find_selector(stored)
-    assert selector is not None
-    assert selector.trait == parse_selector('device.memory_mib > 1').trait
-
-
-def test_earlier_clients_may_send_set_back() -> None:
-    for keys in (gpu(same='card'), gpu(same='card', memory='1GiB')):
-        groups = parse(keys)
-        assert parse(*groups, limits=EARLIER) == groups
-    changed = {**groups[0], 'accel:memory': '2GiB'}
-    compiled = compile_group('groups[0]', changed, typed_attributes.SHARED)
-    assert find_selector(compiled) is not None
