@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Driver checks accept all drivers of the package and reject wrong ones."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -70,10 +68,8 @@ class Plain:
     # Any: driver options have various types.
     def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
         self.host = host
-        self.looks = 0
 
     def discover(self) -> Iterator[DiscoveryResult]:
-        self.looks += 1
         for function in self.host.pci_functions():
             if function.vendor:
                 yield self.build_result(function)
@@ -84,52 +80,6 @@ class Plain:
         address = function.address
         device = Device('PCI', '10de', 'Card', 'X', address, address, root)
         return DiscoveryResult(address, function.ids, '', self.NAME, 'there', device)
-
-
-class Restless(Plain):
-    """Driver that reports one more card at each scan."""
-
-    def discover(self) -> Iterator[DiscoveryResult]:
-        results = list(super().discover())
-        yield from results[: self.looks]
-
-
-class Fickle(Plain):
-    """Driver that starts a process at each scan."""
-
-    def discover(self) -> Iterator[DiscoveryResult]:
-        os.system('true')
-        yield from super().discover()
-
-
-class Scribbling(Plain):
-    """Driver that creates a file on the host at each scan."""
-
-    def discover(self) -> Iterator[DiscoveryResult]:
-        (self.host.root / 'scribble').touch()
-        yield from super().discover()
-
-
-class Misnamed(Plain):
-    """Driver whose deployable has a name without the host name."""
-
-    def build_result(self, function: PciFunction) -> DiscoveryResult:
-        results = super().build_result(function)
-        assert results.device is not None
-        root = replace(results.device.root, name=function.address)
-        return replace(results, device=replace(results.device, root=root))
-
-
-class Counting(Plain):
-    """Driver whose results have numbers where Nova expects text."""
-
-    def build_result(self, function: PciFunction) -> DiscoveryResult:
-        results = super().build_result(function)
-        assert results.device is not None
-        info: Any = {**handle_info(function.address), 'function': 0}
-        handles = (AttachHandle(function.address, HandleType.PCI, info),)
-        root = replace(results.device.root, handles=handles)
-        return replace(results, device=replace(results.device, root=root))
 
 
 class Fragile(Plain):
@@ -154,31 +104,6 @@ class Shy(Plain):
     ('kind', 'check', 'words'),
     [
         (
-            Restless,
-            driver_checks.check_discovery_is_repeatable,
-            'a second scan gives other results',
-        ),
-        (
-            Fickle,
-            driver_checks.check_discovery_is_read_only,
-            'forbidden events: os.system',
-        ),
-        (
-            Scribbling,
-            driver_checks.check_discovery_is_read_only,
-            'changes files of the host',
-        ),
-        (
-            Misnamed,
-            driver_checks.check_discovery_is_reportable,
-            'does not start with',
-        ),
-        (
-            Counting,
-            driver_checks.check_discovery_is_reportable,
-            'that are not strings',
-        ),
-        (
             Fragile,
             driver_checks.check_file_faults_are_isolated,
             'fails: Value',
@@ -198,15 +123,6 @@ def test_wrong_scan_is_detected(
     check(bench(Plain), tmp_path / 'good')
     with pytest.raises(driver_checks.ConformanceError, match=words):
         check(bench(kind), tmp_path / 'bad')
-
-
-@pytest.mark.parametrize('check', preparation_checks.PREPARATION_CHECKS, ids=_name)
-def test_driver_without_preparation_is_detected(check: Check, tmp_path: Path) -> None:
-    bench = Bench(
-        lambda host: Plain(host, {}), lambda root: FakeKernel('t4-mdev', root)
-    )
-    with pytest.raises(driver_checks.ConformanceError, match='no handle'):
-        check(bench, tmp_path)
 
 
 class Slicing(Plain):
@@ -258,22 +174,6 @@ class Forgetful(Slicing):
         """Release the handles of an earlier process as if nobody owned them."""
 
 
-class Greedy(Slicing):
-    """Driver that deletes the slices of all handles with one of them."""
-
-    def release(self, handle: AllocatedHandle) -> None:
-        self.prepared_uuids.clear()
-        super().release(handle)
-
-
-class Silent(Slicing):
-    """Driver that ignores a refused change."""
-
-    def set(self, handle: AllocatedHandle, text: str) -> None:
-        with suppress(OSError):
-            self.writer.write(handle.control_address, _slices(handle), text)
-
-
 class Patient(Slicing):
     """Driver that changes the card without a time limit."""
 
@@ -323,12 +223,6 @@ def test_correct_preparation_passes(check: Check, tmp_path: Path) -> None:
             Forgetful,
             preparation_checks.check_release_is_isolated,
             'changes another',
-        ),
-        (Greedy, preparation_checks.check_release_is_isolated, 'changes another'),
-        (
-            Silent,
-            preparation_checks.check_refused_change_is_undone,
-            'raises no DriverError',
         ),
         (Patient, preparation_checks.check_hang_is_reported, 'does not return'),
     ],

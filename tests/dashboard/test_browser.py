@@ -207,18 +207,6 @@ def test_profile_is_created_and_edited_in_forms(
     assert browser.list_script_errors() == []
 
 
-def test_explanation_is_limited_to_host(browser: Browser, cloud: KeystoneCloud) -> None:
-    body = [{'name': f'p-{uuid4().hex[:8]}', 'groups': [{'resources:FPGA': '1'}]}]
-    api = cloud.api(NEWEST)
-    profile = expect(api.ask('POST', '/v2/device_profiles', body), 201)
-    browser.open(f'/admin/device_profiles/{profile["uuid"]}/explain/')
-    assert cloud.host in browser.find('#hosts').text
-    browser.fill('#hostname', cloud.host)
-    browser.click('form.form-inline button')
-    browser.wait_for(lambda: f'hostname={cloud.host}' in browser.driver.current_url)
-    assert cloud.host in browser.find('#hosts').text
-
-
 def test_form_of_changed_profile_offers_reload(
     browser: Browser, cloud: KeystoneCloud
 ) -> None:
@@ -237,16 +225,3 @@ def test_form_of_changed_profile_offers_reload(
     assert browser.measure_overflow(390) == 0
     browser.click('#conflict a')
     browser.wait_for(lambda: browser.read('#id_description') == 'Second.')
-
-
-def test_explanation_has_warning_above_hosts(
-    browser: Browser, cloud: KeystoneCloud
-) -> None:
-    api = cloud.api(NEWEST)
-    body = [{'name': 'off', 'groups': [{'resources:FPGA': '1'}], 'enabled': False}]
-    uuid = expect(api.ask('POST', '/v2/device_profiles', body), 201)['uuid']
-    browser.open(f'/admin/device_profiles/{uuid}/explain/')
-    assert 'The profile is disabled.' in browser.find('.alert-warning').text
-    assert cloud.host in browser.find('#hosts').text
-    browser.save('dashboard-explain', 700)
-    assert browser.list_script_errors() == []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands of this project in the ``openstack`` program, against a running service.
 
-One service with a real Keystone and a real Glance serves all tests of this module.
-``tests/ansible`` has the tests of hardware sets, which need ansible-runner.
+One service with a real Keystone and a real Glance serves all tests of this module. Unit
+tests have the tests of all commands.
 """
 
 from collections.abc import Callable, Iterator

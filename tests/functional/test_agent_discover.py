@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.hosts import sysfs_tree
 
 # Runs the command under an audit hook that exits at the first forbidden action.
@@ -57,43 +55,6 @@ def _answer(command: list[str], root: Path, backend: str = 'threading') -> Any:
     )
     assert completed.returncode == 0, completed.stderr
     return json.loads(completed.stdout)
-
-
-# The devices of the host function-groups depend on options of its drivers.
-@pytest.mark.parametrize(
-    'name', [name for name in sysfs_tree.hosts() if name != 'function-groups']
-)
-def test_discover_fixture_host_matches_expectations(name: str, tmp_path: Path) -> None:
-    root = tmp_path / 'root'
-    built = sysfs_tree.build(name, root)
-    devices = _discover(root)
-    assert {device['address'] for device in devices} <= set(built.functions)
-    expected = {
-        fields['pci']: fields
-        for fields in built.expect['devices']
-        if fields.get('rc') == 'PGPU' and 'CUSTOM_NVIDIA' in fields['traits'][1]
-    }
-    assert {device['address'] for device in devices if device['offered']} == set(
-        expected
-    )
-    for device in devices:
-        assert device['reason']
-        fields = expected.get(device['address'])
-        if fields is None:
-            assert (device['provider'], device['handles']) == (None, [])
-            continue
-        handle_type, count, info = fields['handles']
-        assert device['provider'] == {
-            'name': f'compute-1_{device["address"]}',
-            'resource_class': fields['rc'],
-            'total': fields['total'],
-            'reserved': 0,
-            'traits': [trait.lstrip('+') for trait in fields['traits']],
-        }
-        assert (
-            device['handles']
-            == [{'type': handle_type, 'info': json.loads(info)}] * count
-        )
 
 
 def test_discover_result_is_equal_under_both_backends(tmp_path: Path) -> None:

@@ -13,14 +13,12 @@ import pytest
 from devstack.launcher.processes import Child
 from devstack.launcher.rest import Answer
 from tests.chaos.faulty_cloud import FaultyCloud
-from tests.hosts.nvme_tools import NvmeKernel
 from tests.servers import rabbitmq
 from tests.servers.stack import ADMIN, Instance, expect
 from tests.servers.vgpu_machine import Generation, VgpuHost, run_cloud
 
 _QAT: Final = '0000:e8:00.0'
 _GPU: Final = '0000:c1:00.0'
-_DRIVE: Final = '0000:c2:00.0'
 _NEWEST: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.7'}
 
 
@@ -127,18 +125,6 @@ def gpu(cloud: FaultyCloud, tmp_path: Path) -> Iterator[ModeHost]:
         yield host
 
 
-@pytest.fixture
-def drive(cloud: FaultyCloud, tmp_path: Path) -> Iterator[ModeHost]:
-    generation = Generation('nvme-lvm', (), (_DRIVE, _DRIVE), (1, 1))
-    with ModeHost(cloud, tmp_path, generation, NvmeKernel) as host:
-        host.card = _DRIVE
-        host.drivers = {
-            'nvme_driver': {'modes': '8086:0a54 = namespaces-2', 'cleaning': 'never'}
-        }
-        host.start_agent()
-        yield host
-
-
 def services(host: ModeHost) -> str:
     file = host.root / f'sys/bus/pci/devices/{_QAT}/qat/cfg_services'
     return file.read_text().strip()
@@ -198,31 +184,3 @@ def test_mig_layout_is_changed_and_restored(gpu: ModeHost) -> None:
     assert made_on_card
     assert made_on_card <= gpu.list_vgpus()
     gpu.end(guest)
-
-
-def test_namespaces_are_changed_and_rolled_back(drive: ModeHost) -> None:
-    cloud = drive.cloud
-    names = {'CUSTOM_SSD_INTEL', 'CUSTOM_SSD_PRODUCT_ID_0A54'}
-
-    def offers(count: int) -> bool:
-        expected = names | {f'CUSTOM_SSD_NAMESPACES_{count}'}
-        return drive.offers() == {'': (1, expected)}
-
-    cloud.until(lambda: offers(1), 'the drive is offered')
-    assert drive.change_mode('namespaces-2').status == 202
-    drive.wait_for_mode('namespaces-2')
-    cloud.until(lambda: offers(2), 'Placement has the new layout')
-    guest = drive.boot_from('CUSTOM_SSD')
-    assert drive.change_mode('namespaces-4').status == 409
-    drive.end(guest)
-
-    drive.kernel.tools.failures['id-ctrl'] = 'Internal Error'  # type: ignore[attr-defined]  # of the double
-    assert drive.change_mode('namespaces-4').status == 202
-
-    def has_failed() -> bool:
-        change = drive.modes()['change']
-        return change is not None and change['state'] == 'failed'
-
-    cloud.until(has_failed, 'the change fails')
-    assert 'Internal Error' in drive.modes()['change']['reason']
-    assert drive.modes()['current'] == 'namespaces-2'

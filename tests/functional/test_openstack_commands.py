@@ -19,7 +19,6 @@ from tests.servers.glance import real_glance
 from tests.servers.keystone import keystone
 from tests.servers.keystone_cloud import KeystoneCloud, cloud
 from tests.servers.openstack_desk import Desk, desk, programs
-from tests.servers.openstack_program import OWN
 from tests.servers.stack import Instance
 
 __all__ = ['cloud', 'desk', 'keystone', 'programs', 'real_glance']
@@ -104,40 +103,6 @@ def test_profile_create_show_delete(desk: Desk) -> None:
     assert is_consistent(rows_by_uuid[uuid], created)
     assert desk.run('device', 'profile', 'delete', name).status == 0
     assert uuid not in [row['uuid'] for row in desk.read('device', 'profile', 'list')]
-
-
-def test_profile_refused_shows_reason(desk: Desk) -> None:
-    create = ('device', 'profile', 'create')
-    name = desk.new_profile()['name']
-    duplicate = desk.run(*create, name, '[{"resources:FPGA": 1}]')
-    assert duplicate.status == 1
-    assert f'Device profile {name} already exists.' in duplicate.error
-    answer = desk.run(*create, 'wrong', '[{"resources:NOPE": 1}]')
-    assert answer.status == 1
-    assert 'groups[0]: resources:NOPE must name FPGA' in answer.error
-    member = desk.run_as(desk.cloud.member, *create, 'p', '[{"resources:FPGA": 1}]')
-    assert member.status == 1
-    assert 'cyborg:device_profile:create' in member.error
-
-
-def test_profile_in_use_is_not_deleted(desk: Desk) -> None:
-    name = desk.new_profile()['name']
-    arq = desk.read('arq', 'create', name)['uuid']
-    refused = desk.run('device', 'profile', 'delete', name)
-    assert refused.status == 1
-    assert f'Device profile {name} is in use by ARQs.' in refused.error
-    assert desk.run('arq', 'delete', arq).status == 0
-    assert desk.run('device', 'profile', 'delete', name).status == 0
-
-
-@pytest.mark.parametrize('desk', [OWN], indirect=True)
-def test_profile_create_with_group_options(desk: Desk) -> None:
-    name = f'p-{uuid4().hex[:8]}'
-    group = 'resources:FPGA=2,trait:CUSTOM_FAKE_DEVICE=required'
-    created = desk.read('device', 'profile', 'create', name, '--group', group)
-    assert created['groups'] == [
-        {'resources:FPGA': '2', 'trait:CUSTOM_FAKE_DEVICE': 'required'}
-    ]
 
 
 # --- ARQs ---
@@ -243,17 +208,6 @@ def test_deployable_program_loads_image(desk: Desk) -> None:
     assert desk.query_api(f'deployables/{card}')['bitstream_id'] == loaded
 
 
-@pytest.mark.parametrize('desk', [OWN], indirect=True)
-def test_deployable_program_refused_shows_reason(desk: Desk) -> None:
-    loaded = desk.glance.upload(gbs(), image().tags, image().properties)
-    fake = desk.deployable('FakeDevice')
-    refused = desk.run('deployable', 'program', fake, loaded)
-    assert refused.status == 1
-    assert 'The device cannot be programmed.' in refused.error
-    missing = desk.run('deployable', 'program', fake, NOBODY)
-    assert (missing.status, missing.error) == (1, f'image not found: {NOBODY}\n')
-
-
 # --- attributes ---
 
 
@@ -279,12 +233,6 @@ def test_attribute_create_show_delete(desk: Desk) -> None:
     assert desk.run('device', 'attribute', 'delete', uuid).status == 0
     remaining = desk.read('device', 'attribute', 'list')
     assert uuid not in [row['uuid'] for row in remaining]
-
-
-def test_attribute_refused_shows_reason(desk: Desk) -> None:
-    refused = desk.run('device', 'attribute', 'create', '1', '', '7')
-    assert refused.status == 1
-    assert 'attribute.key must have at least 1 characters.' in refused.error
 
 
 # --- the program itself ---

@@ -5,14 +5,11 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
-from sqlalchemy import delete
 
 from cyborg_lite.cmd.manage import main
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import Device
 from cyborg_lite.model.providers.providers import ActualProvider
 from tests.builders.provider_rows import (
     add_device,
@@ -160,45 +157,3 @@ def is_right(host: Host, slot: str) -> bool:
 
 def snapshot(host: Host, uuids: list[str]) -> Mapping[str, ActualProvider]:
     return {uuid: host.read(uuid) for uuid in uuids}
-
-
-def test_audit_host_unknown_to_database_is_listed(
-    host: Host, database: Database, audit_all: Audit
-) -> None:
-    """Another deployment may share this Placement: an operator must name the host."""
-    foreign = add_foreign(host, f'{host.name}_numa0', host.root.uuid, 'CUSTOM_RACK_7')
-    before = host.read(foreign)
-    remove_devices(database, [host.gpu])
-    database.write(lambda session: session.execute(delete(Device)))
-    for arguments in ((), ('--apply',)):
-        status, lines = audit_all(*arguments)
-        assert status == 1
-        (line,) = (
-            line_entry for line_entry in lines if line_entry['host'] == host.name
-        )
-        assert (line['uuid'], line['what']) == (host.gpu, 'deleted')
-        assert line['outcome'].startswith('left: no agent of the host is known')
-    status, (line,) = audit_all('--apply', '--host', host.name)
-    assert (status, line['uuid'], line['outcome']) == (0, host.gpu, 'repaired')
-    assert host.placement.find_provider(host.gpu) is None
-    assert host.read(foreign) == before
-    assert host.name not in {line_entry['host'] for line_entry in audit_all()[1]}
-
-
-def test_audit_prune_deletes_emptied_provider_and_trait(
-    host: Host, database: Database, audit: Audit, audit_all: Audit
-) -> None:
-    trait = f'CUSTOM_NVIDIA_2000_{uuid4().hex[:8].upper()}'
-    change_deployable(database, host.gpu, traits=[trait])
-    host.sync()
-    remove_devices(database, [host.gpu])
-    assert audit('--apply')[0] == 0
-    assert host.list_emptied() == {host.gpu}
-    assert audit() == (0, [])
-    assert trait in host.placement.list_unused_traits()
-    status, (line,) = audit('--prune')
-    assert (status, line['what']) == (0, 'deleted')
-    assert host.placement.find_provider(host.gpu) is None
-    _, lines = audit_all('--prune')
-    assert f'custom trait {trait}: deleted, unused' in {line['what'] for line in lines}
-    assert trait not in host.placement.list_unused_traits()

@@ -1,57 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daemons over RabbitMQ that start before the daemons that they call.
+"""Starts of daemons over RabbitMQ: their order, keys and names.
 
-It has a virtual host of its own, because the conductors of two clouds would share one
-queue.
+Each test has a virtual host of its own, because the conductors of two clouds would
+share one queue.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import kombu
+import pytest
 
+from cyborg_lite.rpc.security.keys import Peer, Role, derive_key
 from tests.servers import rabbitmq
 from tests.servers.stack import Cloud, lines_of
 
+_REFUSED = 'has another agent, which is running'
 
-def test_daemons_start_in_any_order(tmp_path: Path) -> None:
+
+@pytest.fixture
+def bus() -> Iterator[str]:
+    with rabbitmq.virtual_host() as url:
+        yield url
+
+
+@pytest.fixture
+def cloud(bus: str, tmp_path: Path) -> Iterator[Cloud]:
+    connection = f'sqlite:///{tmp_path}/service.sqlite'
+    options = {'DEFAULT': {'rpc_response_timeout': 600}}
+    created = Cloud(tmp_path, transport_url=bus, connection=connection, options=options)
+    with created:
+        created.migrate()
+        yield created
+
+
+def test_daemons_start_in_any_order(cloud: Cloud) -> None:
     """A call without a receiver fails, and the caller retries."""
-    with (
-        rabbitmq.virtual_host() as bus,
-        Cloud(
-            tmp_path,
-            transport_url=bus,
-            connection=f'sqlite:///{tmp_path}/service.sqlite',
-            options={'DEFAULT': {'rpc_response_timeout': 600}},
-        ) as cloud,
-    ):
-        cloud.migrate()
-        agent = cloud.start('agent')
-        cloud.start('api')
-        cloud.until(lambda: lines_of(agent, 'Report to the conductor failed'))
-        assert cloud.api().ask('GET', '/v2/devices').status == 503
-        cloud.start('conductor')
-        assert cloud.provider_of('FPGA')
+    agent = cloud.start('agent')
+    cloud.start('api')
+    cloud.until(lambda: lines_of(agent, 'Report to the conductor failed'))
+    assert cloud.api().ask('GET', '/v2/devices').status == 503
+    cloud.start('conductor')
+    assert cloud.provider_of('FPGA')
 
 
-def test_agent_start_fails_if_broker_refuses_queue(tmp_path: Path) -> None:
-    with (
-        rabbitmq.virtual_host() as bus,
-        Cloud(
-            tmp_path,
-            transport_url=bus,
-            connection=f'sqlite:///{tmp_path}/service.sqlite',
-        ) as cloud,
-    ):
-        name = f'cyborg_lite.agent.{cloud.host}'
-        _declare_quorum_queue(bus, name)
-        agent = cloud.begin('agent', 'agent')
-        cloud.until(lambda: agent.status is not None, 'the agent exits')
-        assert agent.status == 1
-        (line,) = lines_of(agent, 'rabbit_quorum_queue')
-        assert 'Cannot start: ' in line
-        assert f'queue {name} with ' in line
-        assert not lines_of(agent, 'Ready.')
+def test_agent_start_fails_if_broker_refuses_queue(cloud: Cloud, bus: str) -> None:
+    name = f'cyborg_lite.agent.{cloud.host}'
+    _declare_quorum_queue(bus, name)
+    agent = cloud.begin('agent', 'agent')
+    cloud.until(lambda: agent.status is not None, 'the agent exits')
+    assert agent.status == 1
+    (line,) = lines_of(agent, 'rabbit_quorum_queue')
+    assert 'Cannot start: ' in line
+    assert f'queue {name} with ' in line
+    assert not lines_of(agent, 'Ready.')
 
 
 def _declare_quorum_queue(bus: str, name: str) -> None:
@@ -60,3 +63,54 @@ def _declare_quorum_queue(bus: str, name: str) -> None:
         arguments = {'x-queue-type': 'quorum'}
         queue = library.Queue(name, durable=True, queue_arguments=arguments)
         queue.declare(channel=connection.default_channel)
+
+
+def test_agent_with_key_of_another_host_is_refused(
+    cloud: Cloud, tmp_path: Path
+) -> None:
+    conductor = cloud.start('conductor')
+    key = tmp_path / 'wrong.key'
+    key.touch(0o600)
+    key.write_text(derive_key('s' * 32, Peer(Role.AGENT, cloud.host)))
+    agent = cloud.begin('wrong', 'agent', [], {'agent': {'key_file': key}})
+    refused = f'wrong signature, from agent:{cloud.host}'
+    cloud.until(lambda: lines_of(agent, refused))
+    assert lines_of(conductor, f'Refusing messages of agent:{cloud.host}')
+    agent.kill()
+    cloud.start('agent')
+    assert cloud.provider_of('FPGA')
+
+
+def test_daemon_without_key_does_not_start(cloud: Cloud, tmp_path: Path) -> None:
+    options = {'agent': {'key_file': tmp_path / 'absent'}}
+    agent = cloud.begin('agent', 'agent', [], options)
+    cloud.until(lambda: agent.status is not None)
+    assert agent.status == 1
+    command = f'cyborg-lite-manage agent key {cloud.host}'
+    assert lines_of(agent, f'Cannot start: Cannot read the key file {tmp_path}')
+    assert lines_of(agent, command)
+
+
+def test_agent_started_twice_exits(cloud: Cloud) -> None:
+    cloud.start('conductor')
+    cloud.start('agent')
+    twin = cloud.begin('twin', 'agent')
+    cloud.until(lambda: twin.status is not None)
+    assert twin.status == 1
+    [line] = lines_of(twin, 'Cannot start')
+    assert f'Another cyborg-lite-agent uses {cloud.directory}/agent.' in line
+
+
+def test_agent_of_same_name_waits_until_first_is_forgotten(cloud: Cloud) -> None:
+    cloud.start('conductor')
+    first = cloud.start('agent')
+    cloud.until(lambda: lines_of(first, 'Reported '))
+    state = {'agent': {'state_path': cloud.directory / 'twin'}}
+    twin = cloud.begin('twin', 'agent', [], state)
+    cloud.until(lambda: lines_of(twin, _REFUSED))
+    assert not lines_of(twin, 'Reported ')
+    first.kill()
+    manage = cloud.begin('manage', 'manage', ['agent', 'forget-identity', cloud.host])
+    cloud.until(lambda: manage.status is not None)
+    assert manage.status == 0
+    cloud.until(lambda: lines_of(twin, 'Reported '))

@@ -13,7 +13,6 @@ import pytest
 
 from tests.servers import openstack_program
 from tests.servers.glance import RealGlance
-from tests.servers.keystone import Person
 from tests.servers.keystone_cloud import KeystoneCloud
 from tests.servers.openstack_program import OWN, PLUGIN, Done, OpenStackProgram
 from tests.servers.stack import ADMIN, expect
@@ -39,15 +38,6 @@ class Desk:
     # Any: JSON of the command.
     def read(self, *arguments: str, **options: Any) -> Any:
         return self.run(*arguments, '-f', 'json', **options).json
-
-    def run_as(self, person: Person, *arguments: str) -> Done:
-        person_environment = (
-            '--os-username',
-            person.user,
-            '--os-project-id',
-            person.project_id,
-        )
-        return self.program.run(*person_environment, 'accelerator', *arguments)
 
     def run_as_nova(self, *arguments: str) -> Done:
         token = self.cloud.token(self.cloud.service)

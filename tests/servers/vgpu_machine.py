@@ -32,10 +32,6 @@ class Generation:
         '/create'  # ending of the path that is written to create a vGPU
     )
 
-    def creates_vgpu(self, path: str) -> bool:
-        """Check whether a write to the path creates a vGPU."""
-        return path.endswith(self.creation_path)
-
 
 GENERATIONS: Final = {
     'mdevs': Generation(

@@ -12,10 +12,15 @@ from uuid import uuid4
 from cyborg_lite.conductor.arqs.binding import BindHandler, build_bind_job
 from cyborg_lite.db.arqs import binding, release
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import now
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.profiles import profiles
 from cyborg_lite.errors.arqs import ArqStateConflict, HandlesContended, InstanceHasArqs
+from cyborg_lite.errors.profiles import DeviceProfileExists
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobType, NewJob, Owner
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile
+from cyborg_lite.model.queries import Query
 from tests.builders.bind_rules import RULES
 from tests.builders.rows import (
     OWNER,
@@ -184,3 +189,23 @@ def test_add_job_concurrent_same_key_writes_one_row(database: Database) -> None:
     sync = NewJob(JobType.PLACEMENT_SYNC, key='compute-1')
     run_at_once([partial(add_job, database, sync)] * 8)
     assert len(database.write(queue.lease_jobs, OWNER, 10)) == 1
+
+
+def build_profile(name: str) -> DeviceProfile:
+    groups = ({'resources:PGPU': '1'},)
+    return DeviceProfile(str(uuid4()), name, None, groups, now())
+
+
+def test_create_profile_concurrent_same_name_one_succeeds(database: Database) -> None:
+    creations = [
+        partial(database.write, profiles.create_profile, build_profile('a'))
+        for _ in range(6)
+    ]
+    assert run_at_once(creations).count(DeviceProfileExists) == 5
+    assert len(database.read(profiles.list_profiles, Query())) == 1
+
+
+def test_grant_access_concurrent_all_succeed(database: Database) -> None:
+    uuid = database.write(profiles.create_profile, build_profile('a')).uuid
+    grant = partial(database.write, profiles.grant_access, uuid, ['lab'], None)
+    assert run_at_once([grant] * 4) == [('lab',)] * 4

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits from Keystone: cache, failures and configuration.
 
-For a real Keystone see ``tests/functional/test_project_limits.py``.
+For a real Keystone see ``tests/nova/test_project_limits.py``.
 """
 
 import sys

@@ -32,24 +32,6 @@ def test_write_env_quotes_paths(top: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert output.stdout.strip() == str(odd / 'cyborg-lite.conf')
 
 
-def test_show_commands_prints_env_and_logs(
-    top: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    next_steps.show_commands(cast(Stack, SimpleNamespace(has_sample_host=False)))
-    output = capsys.readouterr().out
-    assert f'. {top}/env' in output
-    assert f'Logs: {top}/logs' in output
-
-
-def test_show_commands_quotes_env_path(
-    top: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    odd = top / "it's a path"
-    monkeypatch.setattr(paths, 'ENV', odd)
-    next_steps.show_commands(cast(Stack, SimpleNamespace(has_sample_host=False)))
-    assert f'. {shlex.quote(str(odd))}\n' in capsys.readouterr().out
-
-
 def test_show_commands_binds_vgpu_of_sample_host(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

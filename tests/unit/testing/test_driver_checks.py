@@ -143,6 +143,7 @@ def test_check_results_names_each_fault(result: DiscoveryResult) -> None:
     for faulty, message in (
         ([result, result], 'reported twice'),
         ([replace(result, reason='')], 'no reason'),
+        ([with_root(result, name='card')], 'does not start with'),
         ([with_root(result, traits=('lower',))], 'lower is not a valid trait'),
         ([with_root(result, reserved=3)], 'reserves more than its total'),
         ([with_root(result, total=-1)], 'cannot have -1 units'),

@@ -137,23 +137,6 @@ def test_upgrade_check_old_schema_returns_2(options: list[str], capsys: Out) -> 
     assert 'cyborg-lite-dbsync' in capsys.readouterr().out
 
 
-def test_upgrade_check_old_daemon_and_failed_job_warn(
-    options: list[str], database: Database, capsys: Out
-) -> None:
-    database.write(services.record_start, 'cyborg-lite-agent', 'cpu1', '0.0.1')
-    database.write(queue.add_job, NewJob(JobType.RELEASE))
-    failure = update(tables.Job).values(state='failed')
-    database.write(lambda session: session.execute(failure))
-    assert main.main([*options, 'upgrade', 'check', '--json']) == 1
-    checks = json.loads(capsys.readouterr().out)['checks']
-    warnings = {check['check']: check['details'] for check in checks if check['result']}
-    assert warnings == {
-        'Daemon versions': 'Restart the daemons of another version: '
-        'cyborg-lite-agent on cpu1 (0.0.1).',
-        'Failed jobs': '1 failed job; run `openstack accelerator job list`.',
-    }
-
-
 def test_upgrade_check_unmanaged_functions_warn(
     options: list[str], database: Database, capsys: Out
 ) -> None:
@@ -167,17 +150,6 @@ def test_upgrade_check_unmanaged_functions_warn(
     with Path(options[1]).open('a') as file:
         file.write('[nova]\nattaches_unmanaged = true\n')
     assert main.main([*options, 'upgrade', 'check']) == 0
-
-
-def test_upgrade_check_without_transport_url_warns(
-    tmp_path: Path, address: str, database: Database, capsys: Out
-) -> None:
-    file = tmp_path / 'no-bus.conf'
-    keys = write_lines(tmp_path, 'controller')
-    file.write_text(f'[database]\nconnection = {address}\n{keys}')
-    arguments = ['--config-file', str(file), 'upgrade', 'check']
-    assert main.main(arguments) == 1
-    assert 'transport_url is not set' in capsys.readouterr().out
 
 
 def test_status_device_conflict_returns_1(

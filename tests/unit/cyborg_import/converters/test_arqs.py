@@ -56,7 +56,11 @@ def test_failed_arq_keeps_instance_without_handle() -> None:
     ('columns', 'reason'),
     [
         ({'state': 'BindStarted'}, 'had not finished its bind'),
+        ({'state': 'Deleting'}, 'had not finished its deletion'),
         ({'state': 'Lost'}, 'state Lost is unknown'),
+        ({'device_profile_id': 7}, 'device profile is not imported'),
+        ({'project_id': 'p' * 65}, 'longer than 64'),
+        ({'hostname': None}, 'without a server, host or provider'),
         ({'device_profile_group_id': -1}, 'has no group -1'),
         ({'instance_uuid': None}, 'without a server, host or provider'),
         ({'attach_handle_id': None}, 'without an attach handle'),

@@ -5,22 +5,30 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.arqs import arqs, binding
+from cyborg_lite.db.arqs import arqs, binding, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq as Row
+from cyborg_lite.db.core.tables import ArqEvent, Device
+from cyborg_lite.errors.arqs import ArqNotFound
 from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.arqs import STORED_STATES, Arq, Scope, State
+from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.jobs import JobType, NewJob
 from cyborg_lite.model.queries import Query
-from tests.builders.bind_jobs import confirm_all
-from tests.builders.rows import HOST, OWNER, add_arqs, add_card, bindings
+from tests.builders.bind_jobs import (
+    ANY_PROJECT,
+    BIND_JOB,
+    BOUND_EVENT_JOB,
+    FAILED_EVENT_JOB,
+    confirm_all,
+)
+from tests.builders.rows import HOST, OWNER, PROJECT, add_arqs, add_card, bindings
 from tests.builders.service_rows import expire_heartbeat, mark_down, mark_up
 from tests.support.sql_statements import statements
-
-ANY_PROJECT = Scope(project_id=None)
 
 
 def create_bound_arq(database: Database, *, needs_host: bool, host: str = HOST) -> str:
@@ -172,3 +180,189 @@ def test_list_arqs_of_other_instance_is_empty(
 ) -> None:
     create_bound_arq(database, needs_host=False)
     assert list_arqs(database, instance_uuid=instances) == ()
+
+
+# --- detailed lists of ARQs, in one SELECT, and their histories ---------------------
+
+
+def bind_arqs(database: Database, number: int) -> list[str]:
+    uuids, card = add_arqs(database, number), add_card(database, number)
+    binding_by_arq = bindings(uuids, card)
+    job = database.write(
+        binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
+    )
+    database.write(binding.claim_for_bind, job, uuids, None, BOUND_EVENT_JOB)
+    return uuids
+
+
+def list_detailed(database: Database, **query: object) -> tuple[Arq, ...]:
+    list_query = Query(**{'detailed': True, **query})  # type: ignore[arg-type]  # any field
+    return database.read(arqs.list_arqs, list_query, ANY_PROJECT)
+
+
+def test_list_arqs_detailed_has_device_and_state_times(database: Database) -> None:
+    uuids = bind_arqs(database, 2)
+    for arq in list_detailed(database):
+        assert arq.uuid in uuids
+        assert arq.deployable_uuid
+        assert arq.device_uuid
+        assert arq.deployable_uuid != arq.device_uuid
+        assert set(arq.state_times) == {State.INITIAL, State.BIND_STARTED, State.BOUND}
+        began, started, was_bound = sorted(arq.state_times.values())
+        assert (began, was_bound) == (arq.created_at, arq.state_times[State.BOUND])
+        assert started == arq.state_times[State.BIND_STARTED]
+
+
+def test_list_arqs_detailed_state_time_is_latest(database: Database) -> None:
+    (uuid,) = bind_arqs(database, 1)
+    (before,) = list_detailed(database)
+    database.write(release.unbind_arqs, [uuid], ANY_PROJECT, None)
+    binding_by_arq = bindings([uuid], add_card(database, 1))
+    database.write(binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER)
+    (after,) = list_detailed(database)
+    started = State.BIND_STARTED
+    assert after.state_times[started] > before.state_times[started]
+    assert after.state_times[State.BOUND] == before.state_times[State.BOUND]
+
+
+def test_list_arqs_detailed_pages_cost_one_statement_each(database: Database) -> None:
+    uuids = bind_arqs(database, 5)
+    with statements(database) as sql:
+        first = list_detailed(database, limit=3)
+        second_page = list_detailed(database, limit=3, marker=first[-1].uuid)
+    assert len(sql) == 2
+    assert [arq.uuid for arq in (*first, *second_page)] == uuids
+
+
+@pytest.mark.parametrize('health', [Health.FAILED, Health.GONE])
+def test_list_arqs_detailed_unusable_device_sets_status_reason(
+    database: Database, health: Health
+) -> None:
+    bind_arqs(database, 1)
+    add_arqs(database, 1)
+
+    def become(health: Health, reason: str) -> None:
+        values = {'health': health, 'health_reason': reason}
+        database.write(lambda session: session.execute(update(Device).values(values)))
+
+    become(health, 'all ones')
+    reasons = {arq.state: arq.status_reason for arq in list_detailed(database)}
+    loss = f'The device is {health}: all ones'
+    assert reasons == {State.UNKNOWN: loss, State.INITIAL: None}
+    (affected,) = list_detailed(
+        database, detailed=False, filters={'state': (State.UNKNOWN.value,)}
+    )
+    assert (affected.device_loss, affected.status_reason) == (loss, None)
+    assert affected.attach_handle_uuid
+    become(Health.OK, '')
+    assert {arq.status_reason for arq in list_detailed(database)} == {None}
+    states = {arq.state for arq in list_detailed(database)}
+    assert states == {State.BOUND, State.INITIAL}
+
+
+def test_list_arqs_detailed_initial_arq_has_no_device(database: Database) -> None:
+    add_arqs(database, 1)
+    (arq,) = list_detailed(database)
+    assert (arq.deployable_uuid, arq.device_uuid) == (None, None)
+    assert arq.state_times == {State.INITIAL: arq.created_at}
+
+
+def test_list_arqs_not_detailed_has_no_device(database: Database) -> None:
+    bind_arqs(database, 1)
+    (arq,) = list_detailed(database, detailed=False)
+    assert (arq.device_uuid, arq.state_times) == (None, {})
+
+
+@pytest.mark.parametrize('name', ['hostname', 'project_id', 'device_profile_name'])
+def test_list_arqs_filters_by_field(database: Database, name: str) -> None:
+    bind_arqs(database, 1)
+    add_arqs(database, 1, project='other')
+    arq = list_detailed(database)[0]
+    (match,) = list_detailed(database, filters={name: (getattr(arq, name),)})
+    assert match.uuid == arq.uuid
+    assert list_detailed(database, filters={name: ('x',)}) == ()
+
+
+def test_list_steps_other_project_raises_not_found(database: Database) -> None:
+    (uuid,) = add_arqs(database, 1)
+    assert len(database.read(arqs.list_steps, uuid, Scope(PROJECT))) == 1
+    for scope, arq_uuid in ((Scope('other'), uuid), (ANY_PROJECT, str(uuid4()))):
+        with pytest.raises(ArqNotFound):
+            database.read(arqs.list_steps, arq_uuid, scope)
+
+
+def test_list_steps_costs_one_statement(database: Database) -> None:
+    (uuid,) = bind_arqs(database, 1)
+    with statements(database) as sql:
+        steps = database.read(arqs.list_steps, uuid, ANY_PROJECT)
+    assert len(sql) == 1
+    assert [step.step for step in steps] == ['Initial', 'BindStarted', 'Bound']
+
+
+# --- histories of ARQs, which are deleted with them ---------------------------------
+
+
+def list_history(database: Database, uuid: str) -> list[tuple[str, str]]:
+    return [
+        (step.step, step.actor)
+        for step in database.read(arqs.list_steps, uuid, ANY_PROJECT)
+    ]
+
+
+def test_list_steps_begins_with_creation(database: Database) -> None:
+    (uuid,) = add_arqs(database, 1)
+    assert list_history(database, uuid) == [('Initial', 'client')]
+    (created,) = database.read(arqs.list_steps, uuid, ANY_PROJECT)
+    (arq,) = database.read(
+        arqs.list_arqs, Query(filters={'uuid': (uuid,)}), ANY_PROJECT
+    )
+    assert created.at == arq.created_at
+
+
+def test_list_steps_of_host_bind_are_complete(database: Database) -> None:
+    uuids, card = add_arqs(database, 2), add_card(database, 2, needs_host=True)
+    binding_by_arq = bindings(uuids, card)
+    job = database.write(
+        binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
+    )
+    claimed = database.write(binding.claim_for_bind, job, uuids, None, BOUND_EVENT_JOB)
+    database.write(
+        binding.complete_bind,
+        claimed.job,
+        confirm_all(database, uuids),
+        None,
+        BOUND_EVENT_JOB,
+    )
+    database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
+    for uuid in uuids:
+        assert list_history(database, uuid) == [
+            ('Initial', 'client'),
+            ('BindStarted', 'client'),
+            ('Claimed', 'conductor'),
+            ('Bound', 'agent'),
+            ('Unbound', 'client'),
+        ]
+
+
+def test_list_steps_failure_has_shortened_reason(database: Database) -> None:
+    uuids = add_arqs(database, 1)
+    binding_by_arq = bindings(uuids, str(uuid4()))
+    job = database.write(
+        binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
+    )
+    database.write(
+        binding.fail_bind, job, uuids, DriverError(reason='x' * 999), FAILED_EVENT_JOB
+    )
+    _, started, failed = database.read(arqs.list_steps, uuids[0], ANY_PROJECT)
+    assert (started.reason, failed.step) == (None, 'BindFailed')
+    assert failed.reason == 'x' * 255
+    assert started.at <= failed.at
+
+
+def test_delete_arqs_deletes_history(database: Database) -> None:
+    uuids, card = add_arqs(database, 1), add_card(database, 1)
+    binding_by_arq = bindings(uuids, card)
+    database.write(binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER)
+    database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
+    events = select(func.count()).select_from(ArqEvent)
+    assert database.read(lambda session: session.scalar(events)) == 0

@@ -1,14 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attach handles that ARQs own: data for the host, cleaning and rebuilding."""
 
-import pytest
-from sqlalchemy import select, update
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import uuid4
 
-from cyborg_lite.db.arqs import attach_handles
+import pytest
+from sqlalchemy import Row, select, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.arqs import attach_handles, binding, release
+from cyborg_lite.db.bitstreams import programming
+from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, AttachHandle
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.errors.arqs import ArqStateConflict, BindCancelled
+from cyborg_lite.errors.drivers import DriverError
+from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.jobs import Job, JobType, NewJob, NovaEventPayload
+from cyborg_lite.model.jobs import read_bind_generation as read_generation
+from tests.builders.bind_jobs import confirm_all
 from tests.builders.bound_arqs import create_bound_arqs
-from tests.builders.rows import HOST, add_card
+from tests.builders.rows import (
+    HOST,
+    OWNER,
+    add_arqs,
+    add_card,
+    bindings,
+    owners,
+    states,
+)
 from tests.builders.service_rows import mark_down, mark_up
 
 
@@ -35,8 +58,8 @@ def test_list_handles_of_arqs_returns_given_arqs_only(database: Database) -> Non
 
 def test_list_handles_of_arqs_shows_agent_down(database: Database) -> None:
     uuids = create_bound_arqs(database, 1)
-    for change, host_down in ((mark_up, False), (mark_down, True)):
-        change(database, HOST)
+    for mark, host_down in ((mark_up, False), (mark_down, True)):
+        mark(database, HOST)
         (handle,) = database.read(attach_handles.list_handles_of_arqs, uuids)
         assert handle.host_down is host_down
 
@@ -81,3 +104,305 @@ def test_free_excludes_used_missing_and_preparing(
     change = update(AttachHandle).where(AttachHandle.id == first)
     database.write(lambda session: session.execute(change.values({column: True})))
     assert database.read(lambda session: session.scalars(free).all()) == [second]
+
+
+# --- statements of an earlier bind, after its ARQ was unbound and bound again -------
+
+
+EVERYBODY = Scope(project_id=None)
+BIND = NewJob(JobType.BIND, limit_ms=60_000)
+FAILURE = DriverError(reason='no such type')
+EVENT = NewJob(JobType.NOVA_EVENT)
+
+
+@dataclass
+class Rebound:
+    """An ARQ that is bound, unbound and bound again to another card and instance."""
+
+    database: Database
+    needs_host: bool = True
+    instance: str = field(default_factory=lambda: str(uuid4()))
+
+    def __post_init__(self) -> None:
+        self.uuids = add_arqs(self.database, 1)
+        self.cards = [
+            add_card(self.database, 1, needs_host=self.needs_host) for _ in range(2)
+        ]
+
+    def accept(self, card: int) -> Job:
+        instance = self.instance if card else str(uuid4())
+        binding_by_arq = bindings(self.uuids, self.cards[card], instance)
+        return self.database.write(
+            binding.accept_bind, binding_by_arq, EVERYBODY, BIND, OWNER
+        )
+
+    def claim(self, job: Job) -> Job:
+        claimed = self.database.write(
+            binding.claim_for_bind, job, self.uuids, None, EVENT
+        )
+        return claimed.job
+
+    def unbind(self) -> None:
+        self.database.write(release.unbind_arqs, self.uuids, EVERYBODY, None)
+
+    def bind_again(self) -> tuple[Job, Job]:
+        """Return the job of the first bind, and that of the second, which claims."""
+        first = self.accept(0)
+        self.unbind()
+        second = self.accept(1)
+        return first, self.claim(second)
+
+    @property
+    def handle(self) -> AllocatedHandle:
+        (handle,) = self.database.read(attach_handles.list_handles_of_arqs, self.uuids)
+        return handle
+
+    def check_second_bind_goes_on(self, job: Job) -> None:
+        handle = self.handle
+        assert handle.preparing
+        assert self.database.read(_provider_of, handle.uuid) == self.cards[1]
+        self.database.write(
+            binding.complete_bind,
+            job,
+            confirm_all(self.database, self.uuids),
+            None,
+            EVENT,
+        )
+        assert states(self.database, self.uuids) == ['Bound']
+
+
+def _provider_of(session: Session, handle: str) -> str | None:
+    return session.scalar(
+        select(Arq.device_rp_uuid)
+        .join(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
+        .where(AttachHandle.uuid == handle)
+    )
+
+
+def test_accept_bind_raises_generation(database: Database) -> None:
+    rebound = Rebound(database)
+    generations = []
+    for card in (0, 1, 0):
+        generations.append(read_generation(rebound.accept(card).payload))
+        rebound.unbind()
+    assert generations == [1, 2, 3]
+
+
+def test_accept_bind_generation_exceeds_all_arqs(database: Database) -> None:
+    """The number is new for all ARQs of the bind."""
+    rebound = Rebound(database)
+    rebound.accept(0)
+    rebound.unbind()
+    rebound.uuids += add_arqs(database, 1)
+    assert read_generation(rebound.accept(1).payload) == 2
+
+
+def test_accept_bind_generation_raised_meanwhile_raises(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ARQ was bound and unbound since it was read."""
+    rebound = Rebound(database)
+    arqs = database.read(_read_arqs, rebound.uuids)
+    rebound.accept(0)
+    rebound.unbind()
+    binding_by_arq = bindings(rebound.uuids, rebound.cards[1], rebound.instance)
+    monkeypatch.setattr(binding, '_list_bindable', lambda *_: (arqs, False))
+    with pytest.raises(ArqStateConflict):
+        database.write(binding.accept_bind, binding_by_arq, EVERYBODY, BIND, OWNER)
+
+
+# Any: the columns of the SELECT.
+def _read_arqs(session: Session, uuids: list[str]) -> list[Row[*tuple[Any, ...]]]:
+    columns = select(Arq.uuid, Arq.project_id, Arq.generation)
+    return list(session.execute(columns.where(Arq.uuid.in_(uuids))))
+
+
+def test_claim_of_earlier_bind_raises(database: Database) -> None:
+    rebound = Rebound(database)
+    first = rebound.accept(0)
+    rebound.unbind()
+    second = rebound.accept(1)
+    with pytest.raises(BindCancelled):
+        rebound.claim(first)
+    assert owners(database) == []
+    rebound.check_second_bind_goes_on(rebound.claim(second))
+
+
+def test_claim_of_earlier_passthrough_bind_raises(database: Database) -> None:
+    rebound = Rebound(database, needs_host=False)
+    first = rebound.accept(0)
+    rebound.unbind()
+    rebound.accept(1)
+    with pytest.raises(BindCancelled):
+        rebound.claim(first)
+    assert states(database, rebound.uuids) == ['BindStarted']
+    assert owners(database) == []
+
+
+def test_list_claimed_handles_of_earlier_bind_raises(database: Database) -> None:
+    rebound = Rebound(database)
+    rebound.bind_again()
+    with pytest.raises(BindCancelled):
+        database.read(binding.list_claimed_handles, rebound.uuids, 1)
+    assert database.read(binding.list_claimed_handles, rebound.uuids, 2)
+
+
+def test_list_regions_of_earlier_bind_is_empty(database: Database) -> None:
+    """The earlier job would load its bitstream into the other card."""
+    rebound = Rebound(database)
+    rebound.bind_again()
+    assert database.read(programming.list_regions_of_arqs, rebound.uuids, 1) == ()
+    assert database.read(programming.list_regions_of_arqs, rebound.uuids, 2)
+
+
+def test_complete_earlier_bind_raises(database: Database) -> None:
+    rebound = Rebound(database)
+    first, second = rebound.bind_again()
+    with pytest.raises(BindCancelled):
+        database.write(
+            binding.complete_bind,
+            first,
+            confirm_all(database, rebound.uuids),
+            None,
+            EVENT,
+        )
+    assert states(database, rebound.uuids) == ['BindStarted']
+    rebound.check_second_bind_goes_on(second)
+
+
+def test_fail_earlier_bind_changes_nothing(database: Database) -> None:
+    rebound = Rebound(database)
+    first, second = rebound.bind_again()
+    event = database.write(binding.fail_bind, first, rebound.uuids, FAILURE, EVENT)
+    assert event is None
+    assert states(database, rebound.uuids) == ['BindStarted']
+    rebound.check_second_bind_goes_on(second)
+
+
+def test_fail_earlier_bind_keeps_bound_handle(database: Database) -> None:
+    rebound = Rebound(database, needs_host=False)
+    first, _event = rebound.bind_again()
+    database.write(binding.fail_bind, first, rebound.uuids, FAILURE, EVENT)
+    assert states(database, rebound.uuids) == ['Bound']
+    assert owners(database) == rebound.uuids
+
+
+def test_fail_earlier_bind_releases_its_own_handle(database: Database) -> None:
+    """The later bind waits for that."""
+    rebound = Rebound(database)
+    first = rebound.claim(rebound.accept(0))
+    rebound.unbind()
+    second = rebound.accept(1)
+    database.write(binding.fail_bind, first, rebound.uuids, FAILURE, EVENT)
+    assert states(database, rebound.uuids) == ['BindStarted']
+    (job,) = database.write(queue.lease_jobs, OWNER, 10)
+    assert job.type == JobType.RELEASE
+    database.write(release.record_release, job, rebound.handle)
+    rebound.check_second_bind_goes_on(rebound.claim(second))
+
+
+def test_fail_later_bind_keeps_handle_of_earlier(database: Database) -> None:
+    """The host still prepares it; a release must not cross the preparation."""
+    rebound = Rebound(database)
+    rebound.claim(rebound.accept(0))
+    rebound.unbind()
+    second = rebound.accept(1)
+    database.write(binding.fail_bind, second, rebound.uuids, FAILURE, EVENT)
+    assert states(database, rebound.uuids) == ['BindFailed']
+    assert rebound.handle.preparing
+    counts = {count.type for count in database.read(queue.count_jobs)}
+    assert JobType.RELEASE not in counts
+
+
+@pytest.mark.parametrize('succeeded', [True, False])
+def test_events_of_earlier_bind_are_none(database: Database, succeeded: bool) -> None:
+    """Also if the ARQ is bound to the same instance again."""
+    rebound = Rebound(database, needs_host=False)
+    rebound.claim(rebound.accept(1))
+    rebound.unbind()
+    job = rebound.claim(rebound.accept(1))
+    if not succeeded:
+        database.write(_set_failed, rebound.uuids)
+    event = NovaEventPayload(rebound.instance, tuple(rebound.uuids), succeeded, 1)
+    assert job.type == JobType.NOVA_EVENT
+    assert database.read(binding.list_arqs_by_outcome, event) == ()
+    for generation in (0, 2):
+        current = replace(event, generation=generation)
+        arqs = database.read(binding.list_arqs_by_outcome, current)
+        assert arqs == tuple(rebound.uuids)
+
+
+def _set_failed(session: Session, uuids: list[str]) -> None:
+    change(session, update(Arq).where(Arq.uuid.in_(uuids)), {'state': 'BindFailed'})
+
+
+def test_bind_job_without_generation_still_runs(database: Database) -> None:
+    """A conductor of an earlier release has written it."""
+    rebound = Rebound(database)
+    job = rebound.claim(replace(rebound.accept(0), payload={}))
+    database.write(
+        binding.complete_bind, job, confirm_all(database, rebound.uuids), None, EVENT
+    )
+    assert states(database, rebound.uuids) == ['Bound']
+
+
+def test_bind_job_without_generation_releases_handles(database: Database) -> None:
+    rebound = Rebound(database, needs_host=False)
+    job = replace(rebound.accept(0), payload={})
+    rebound.claim(job)
+    database.write(_set_bind_started, rebound.uuids)
+    database.write(binding.fail_bind, job, rebound.uuids, FAILURE, EVENT)
+    assert states(database, rebound.uuids) == ['BindFailed']
+    assert owners(database) == []
+
+
+def _set_bind_started(session: Session, uuids: list[str]) -> None:
+    change(session, update(Arq).where(Arq.uuid.in_(uuids)), {'state': 'BindStarted'})
+
+
+# --- releases ---
+
+
+def _release_and_claim_again(rebound: Rebound) -> tuple[AllocatedHandle, Job, Job]:
+    """Have both binds claim the same handle, which is released between them.
+
+    :returns: the handle of the first bind, its release job, and the second bind
+    """
+    database = rebound.database
+    first = rebound.claim(rebound.accept(0))
+    event = database.write(
+        binding.complete_bind, first, confirm_all(database, rebound.uuids), None, EVENT
+    )
+    database.write(queue.finish_job, event)
+    rebound.unbind()
+    (job,) = database.write(queue.lease_jobs, OWNER, 10)
+    stale = rebound.handle
+    database.write(release.record_release, job, stale)
+    rebound.cards[1] = rebound.cards[0]
+    second = rebound.claim(rebound.accept(1))
+    database.write(queue.add_job, NewJob(JobType.RELEASE, job.payload))
+    (next_job,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.RELEASE,))
+    return stale, next_job, second
+
+
+def test_record_release_of_handle_claimed_again_frees_nothing(
+    database: Database,
+) -> None:
+    rebound = Rebound(database)
+    stale, job, second = _release_and_claim_again(rebound)
+    database.write(release.record_release, job, stale)
+    assert owners(database) == rebound.uuids
+    rebound.check_second_bind_goes_on(second)
+
+
+def test_release_failure_after_release_marks_nothing(database: Database) -> None:
+    """Another conductor has released the handle, and the ARQ is unbound and clean."""
+    rebound = Rebound(database)
+    stale, _job, second = _release_and_claim_again(rebound)
+    event = database.write(binding.fail_bind, second, rebound.uuids, FAILURE, EVENT)
+    assert event is not None
+    rebound.unbind()
+    before = database.read(queue.count_jobs)
+    database.write(release.record_release_failure, stale, FAILURE)
+    assert states(database, rebound.uuids) == ['Unbound']
+    assert database.read(queue.count_jobs) == before

@@ -1,20 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filters, sort orders and pages, on a table with columns of several types."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, insert, select, text, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db.arqs import arqs
 from cyborg_lite.db.core import query
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import Device, DeviceProfile
+from cyborg_lite.db.core.tables import (
+    Arq,
+    ArqEvent,
+    AttachHandle,
+    Attribute,
+    Deployable,
+    Device,
+    DeviceProfile,
+    Service,
+)
+from cyborg_lite.db.devices import deployables
 from cyborg_lite.db.profiles.rows import PROFILE
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile as Profile
 from cyborg_lite.model.queries import Page, Query
+from tests.builders import rows
+from tests.builders.bound_arqs import create_bound_arqs
+from tests.builders.listed_rows import (
+    ANY_PROJECT,
+    ListRows,
+    add_three_rows_each,
+    list_arqs,
+    list_devices,
+    list_profiles,
+    list_services,
+)
 from tests.support.sql_statements import statements
 
 _UUID = '00000000-0000-4000-8000-00000000000'  # and the name of a profile
@@ -232,3 +255,172 @@ def test_fill_page_last_page_has_no_cursor(profiles: Database) -> None:
 def test_fill_page_without_need_is_tuple(profiles: Database) -> None:
     with pytest.raises(AssertionError):
         _read_page(profiles, Query(limit=2))
+
+
+# --- rows with invalid values: lists skip them and show all other rows --------------
+
+
+def damage_second_row(database: Database, table: Any, **columns: Any) -> str:
+    """Store invalid values in the second row and return its uuid."""
+
+    def write(session: Session) -> str:
+        row = session.scalars(select(table).order_by(table.id)).all()[1]
+        session.execute(update(table).where(table.id == row.id).values(**columns))
+        return str(row.uuid)
+
+    return database.write(write)
+
+
+@pytest.fixture
+def filled_database(database: Database) -> Database:
+    """Return a database with three devices, profiles and services."""
+    add_three_rows_each(database)
+    return database
+
+
+@pytest.mark.parametrize(
+    'damage',
+    [
+        (list_profiles, DeviceProfile, {'groups': None}),
+        (list_profiles, DeviceProfile, {'groups': ['x']}),
+        (list_arqs, Arq, {'state': 'Odd'}),
+        (list_arqs, Arq, {'device_profile_group': [1]}),
+        (list_devices, Device, {'status': 'odd'}),
+        (list_devices, Device, {'health': 'odd'}),
+        (list_devices, Device, {'telemetry': {'health': 'odd'}}),
+        (list_devices, Device, {'telemetry': [1]}),
+        (list_devices, Device, {'telemetry': {'power': 'much'}}),
+        (list_services, Service, {'state': 'odd'}),
+    ],
+)
+@pytest.mark.parametrize('query', [Query(), Query(limit=2), Query(detailed=True)])
+def test_list_rows_invalid_row_is_skipped_and_logged(
+    filled_database: Database,
+    damage: tuple[ListRows, Any, Mapping[str, Any]],
+    query: Query,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    list_rows, table, columns = damage
+    rows.add_arqs(filled_database, 3)
+    expected = [row.uuid for row in list_rows(filled_database, Query())]
+    expected.remove(damage_second_row(filled_database, table, **columns))
+    assert expected
+    # The page is still full: clients take a shorter page for the last one.
+    uuids = [row.uuid for row in list_rows(filled_database, query)]
+    assert uuids == expected[: query.limit]
+    assert f'of table {table.__tablename__} has an invalid value' in caplog.text
+
+
+def test_list_rows_numbers_are_converted_to_text(filled_database: Database) -> None:
+    """Nova calls methods of strings on the values of a handle."""
+    create_bound_arqs(filled_database, 2, needs_host=False)
+    groups = [{'resources:PGPU': 2}]
+
+    def write(session: Session) -> None:
+        session.execute(update(AttachHandle).values(info={'domain': 0, 'bus': 59}))
+        session.execute(update(DeviceProfile).values(groups=groups))
+
+    filled_database.write(write)
+    for arq in list_arqs(filled_database, Query()):
+        assert arq.attach_handle_info == {
+            'domain': '0',
+            'bus': '59',
+            'managed': 'true',
+        }
+    for profile in list_profiles(filled_database, Query()):
+        assert profile.groups == ({'resources:PGPU': '2'},)
+
+
+def test_list_steps_invalid_step_is_skipped(filled_database: Database) -> None:
+    (uuid,) = rows.add_arqs(filled_database, 1)
+
+    def write(session: Session) -> None:
+        for step, actor in (('Initial', 'client'), ('odd', 'odd'), ('Bound', 'agent')):
+            session.add(ArqEvent(arq_uuid=uuid, step=step, actor=actor))
+
+    filled_database.write(write)
+    steps = [
+        history_step.step
+        for history_step in filled_database.read(arqs.list_steps, uuid, ANY_PROJECT)
+    ]
+    assert steps[-2:] == ['Initial', 'Bound']
+    assert 'odd' not in steps
+
+
+def test_list_rows_valid_rows_cost_one_statement(filled_database: Database) -> None:
+    with statements(filled_database) as sql:
+        assert len(list_devices(filled_database, Query(limit=2))) == 2
+    assert len(sql) == 1
+
+
+# --- rows with values that cannot be read. sqlite stores values of any type ---------
+
+
+def list_deployables(database: Database, query: Query) -> Any:
+    return database.read(deployables.list_deployables, query)
+
+
+def list_attributes(database: Database, query: Query) -> Any:
+    return database.read(deployables.list_attributes, query)
+
+
+def make_unreadable(database: Database, table: Any, column: str, uuid: str) -> None:
+    """Store text that is neither JSON nor a time; only SQLite accepts it."""
+    sql = f"UPDATE {table.__tablename__} SET {column} = '{{' WHERE uuid = :uuid"
+    statement = text(sql).bindparams(uuid=uuid)
+    database.write(lambda session: session.execute(statement) and None)
+
+
+@pytest.mark.parametrize(
+    'damage',
+    [
+        (list_profiles, DeviceProfile, 'groups'),
+        (list_profiles, DeviceProfile, 'created_at'),
+        (list_arqs, Arq, 'device_profile_group'),
+        (list_arqs, Arq, 'updated_at'),
+        (list_devices, Device, 'std_board_info'),
+        (list_devices, Device, 'created_at'),
+        (list_deployables, Deployable, 'created_at'),
+        (list_attributes, Attribute, 'created_at'),
+        (list_services, Service, 'started_at'),
+    ],
+)
+@pytest.mark.parametrize('query', [Query(), Query(limit=2), Query(detailed=True)])
+def test_list_rows_unreadable_row_is_skipped_and_logged(
+    filled_database: Database,
+    damage: tuple[ListRows, Any, str],
+    query: Query,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    list_rows, table, column = damage
+    rows.add_arqs(filled_database, 3)
+    for deployable in list_deployables(filled_database, Query()):
+        filled_database.write(
+            deployables.create_attribute, deployable.id, 'rack', 'r17'
+        )
+    expected = [row.uuid for row in list_rows(filled_database, Query())]
+    make_unreadable(filled_database, table, column, expected.pop(1))
+    uuids = [row.uuid for row in list_rows(filled_database, query)]
+    assert uuids == expected[: query.limit]
+    assert f'of table {table.__tablename__} has an invalid value' in caplog.text
+
+
+def test_list_deployables_unreadable_attribute_keeps_deployables(
+    filled_database: Database,
+) -> None:
+    all_deployables = list_deployables(filled_database, Query())
+    attribute = filled_database.write(
+        deployables.create_attribute, all_deployables[0].id, 'rack', 'r17'
+    )
+    make_unreadable(filled_database, Attribute, 'created_at', attribute.uuid)
+    assert len(list_deployables(filled_database, Query())) == len(all_deployables)
+
+
+def test_list_profiles_by_name_skips_unreadable_row(
+    filled_database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second, _ = list_profiles(filled_database, Query())
+    make_unreadable(filled_database, DeviceProfile, 'groups', first.uuid)
+    query = Query(filters={'name': (first.name, second.name)})
+    assert list(list_profiles(filled_database, query)) == [second]
+    assert 'of table device_profiles has an invalid value' in caplog.text

@@ -1,20 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services: start, heartbeats and lists."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from sqlalchemy import update
 
+from cyborg_lite.db.arqs import binding, release
+from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Service as Row
+from cyborg_lite.db.devices import devices
 from cyborg_lite.db.hosts import services
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.base import InvalidInput
-from cyborg_lite.model.hosts.services import AGENT, Service, ServiceState
+from cyborg_lite.errors.drivers import DriverError
+from cyborg_lite.errors.hosts import AgentIdentityRefused, ReportOutdated
+from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.devices.devices import DeviceRecord
+from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.hosts.services import (
+    AGENT,
+    AgentRecord,
+    HeartbeatDetails,
+    Service,
+    ServiceState,
+)
+from cyborg_lite.model.inventory.host_report import Health, HostReport
+from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob
 from cyborg_lite.model.queries import Query
+from tests.builders.reports import HOST, host
+from tests.builders.rows import OWNER, add_arqs, add_card, bindings
 from tests.builders.service_rows import (
     LONG_AGO,
     expire_heartbeat,
     mark_down,
+    mark_up,
     record_heartbeat,
+    service_states,
 )
 from tests.support.sql_statements import statements
 
@@ -95,3 +122,368 @@ def test_list_services_marker_continues_page(database: Database) -> None:
 def test_list_services_unknown_filter_raises(database: Database) -> None:
     with pytest.raises(InvalidInput, match='colour'):
         list_services(database, colour='red')
+
+
+# --- identities of agents, the order of their reports, and the time of their start ---
+
+
+_FIRST, _SECOND = 'identity-1', 'identity-2'
+
+
+def send_heartbeat(
+    database: Database, identity: str, digest: str = '', *, started: bool = False
+) -> bool:
+    details = HeartbeatDetails('boot', identity=identity, started=started)
+    return database.write(services.record_agent_heartbeat, HOST, '1', digest, details)
+
+
+def build_report(number: int, devices: int = 1, identity: str = _FIRST) -> HostReport:
+    return replace(host(devices, 1), identity=identity, number=number)
+
+
+def agent(database: Database) -> AgentRecord:
+    record = database.read(services.find_agent, HOST)
+    assert record is not None
+    return record
+
+
+def set_column(database: Database, **values: Any) -> None:
+    database.write(lambda session: session.execute(update(Row).values(**values)))
+
+
+def test_second_identity_is_refused_while_first_is_up(database: Database) -> None:
+    send_heartbeat(database, _FIRST)
+    before = agent(database)
+    with pytest.raises(AgentIdentityRefused, match=f'{HOST} has another agent'):
+        send_heartbeat(database, _SECOND)
+    with pytest.raises(AgentIdentityRefused):
+        database.write(reports.store_report, build_report(1, identity=_SECOND))
+    assert agent(database) == before
+    assert send_heartbeat(database, _FIRST)
+
+
+def test_refused_heartbeat_does_not_keep_first_agent_alive(database: Database) -> None:
+    send_heartbeat(database, _FIRST)
+    past = datetime.now(UTC) - timedelta(hours=1)
+    set_column(database, heartbeat_at=past)
+    with pytest.raises(AgentIdentityRefused):
+        send_heartbeat(database, _SECOND)
+    [service] = database.read(services.list_services)
+    assert service.heartbeat_at == past
+
+
+def test_second_identity_replaces_agent_that_is_down(database: Database) -> None:
+    database.write(reports.store_report, build_report(7))
+    set_column(database, state='down')
+    assert send_heartbeat(database, _SECOND, host(1, 1).digest)
+    record = agent(database)
+    assert (record.identity, record.digest, record.report_number) == (_SECOND, None, 0)
+
+
+def test_forgotten_identity_is_replaced(database: Database) -> None:
+    send_heartbeat(database, _FIRST)
+    assert database.write(services.forget_identity, HOST)
+    assert not database.write(services.forget_identity, HOST)
+    send_heartbeat(database, _SECOND)
+    assert agent(database).identity == _SECOND
+
+
+def test_earlier_agent_without_identity_is_accepted(database: Database) -> None:
+    send_heartbeat(database, _FIRST)
+    send_heartbeat(database, '')
+    database.write(reports.store_report, host(1, 1))
+    assert agent(database).identity == _FIRST
+
+
+def test_report_older_than_stored_is_refused(database: Database) -> None:
+    database.write(reports.store_report, build_report(2, devices=2))
+    stored = agent(database)
+    for number in (1, 2):
+        with pytest.raises(ReportOutdated):
+            database.write(reports.store_report, build_report(number))
+    assert agent(database) == stored
+    database.write(reports.store_report, build_report(3))
+    assert (agent(database).digest, agent(database).report_number) == (
+        build_report(3).digest,
+        3,
+    )
+
+
+def test_heartbeat_with_identity_costs_one_statement(database: Database) -> None:
+    send_heartbeat(database, _FIRST)
+    database.write(reports.store_report, build_report(1))
+    with statements(database) as sql:
+        assert not send_heartbeat(database, _FIRST, build_report(1).digest)
+    assert len(sql) == 1
+
+
+def test_report_number_costs_one_statement(database: Database) -> None:
+    send_heartbeat(database, _FIRST)
+    database.write(reports.store_report, host(1, 1))
+    with statements(database) as without_number:
+        database.write(reports.store_report, host(1, 1))
+    with statements(database) as with_number:
+        database.write(reports.store_report, build_report(1))
+    assert len(with_number) == len(without_number) + 1
+
+
+def test_started_is_last_start(database: Database) -> None:
+    database.write(reports.store_report, build_report(1))
+    digest = build_report(1).digest
+    past = datetime.now(UTC) - timedelta(hours=1)
+    set_column(database, started_at=past)
+    send_heartbeat(database, _FIRST, digest)
+    assert database.read(services.list_services)[0].started_at == past
+    send_heartbeat(database, _FIRST, digest, started=True)
+    assert database.read(services.list_services)[0].started_at > past
+    set_column(database, started_at=past)
+    send_heartbeat(database, _FIRST, 'another digest', started=True)
+    assert database.read(services.list_services)[0].started_at > past
+
+
+# --- heartbeats of agents: one statement, and two more for telemetry ----------------
+
+
+TELEMETRY = Usage(
+    busy_percent=35.0, memory_used=2**34, temperature=60.0, counters={'fatal': 0}
+)
+
+
+def send_telemetry(database: Database, telemetry: dict[str, Usage]) -> bool:
+    digest = host(64, 2).digest
+    details = HeartbeatDetails('boot', telemetry)
+    return database.write(services.record_agent_heartbeat, HOST, '1.0', digest, details)
+
+
+def list_devices(database: Database) -> dict[str, DeviceRecord]:
+    """Return the devices by PCI address, which follows the order of creation."""
+    records = database.read(devices.list_devices, Query())
+    return {f'0000:{number:02x}:00.0': record for number, record in enumerate(records)}
+
+
+def test_heartbeat_without_telemetry_costs_one_statement(database: Database) -> None:
+    database.write(reports.store_report, host(64, 2))
+    with statements(database) as sql:
+        assert not send_telemetry(database, {})
+    assert len(sql) == 1
+
+
+def test_heartbeat_with_telemetry_costs_three_statements(database: Database) -> None:
+    database.write(reports.store_report, host(64, 2))
+    telemetry = {f'0000:{bus:02x}:00.0': TELEMETRY for bus in range(64)}
+    with statements(database) as sql:
+        assert not send_telemetry(database, telemetry)
+    assert len(sql) == 3
+    assert all(record.usage == TELEMETRY for record in list_devices(database).values())
+
+
+def test_heartbeat_keeps_telemetry_of_omitted_devices(database: Database) -> None:
+    database.write(reports.store_report, host(2, 1))
+    assert [record.usage for record in list_devices(database).values()] == [None, None]
+    send_telemetry(database, {'0000:00:00.0': TELEMETRY})
+    hotter = replace(TELEMETRY, temperature=90.0, health=Health.DEGRADED, reason='hot')
+    send_telemetry(database, {'0000:01:00.0': hotter})
+    assert [record.usage for record in list_devices(database).values()] == [
+        TELEMETRY,
+        hotter,
+    ]
+
+
+def test_heartbeat_telemetry_keeps_updated_at(database: Database) -> None:
+    database.write(reports.store_report, host(1, 1))
+    send_telemetry(database, {'0000:00:00.0': TELEMETRY})
+    (record,) = list_devices(database).values()
+    assert record.updated_at is None
+
+
+def test_heartbeat_telemetry_of_unknown_device_needs_report(database: Database) -> None:
+    database.write(reports.store_report, host(1, 1))
+    assert send_telemetry(database, {'0000:99:00.0': TELEMETRY})
+    assert [record.usage for record in list_devices(database).values()] == [None]
+
+
+# --- services up and down: the database clock decides, one conductor changes --------
+
+
+ANY_PROJECT = Scope(project_id=None)
+AGENT_DOWN_AFTER = 100.0
+
+
+def oldest_heartbeat(database: Database) -> datetime:
+    return database.read(clock.read_time_before, AGENT_DOWN_AFTER)
+
+
+def list_stale_services(database: Database) -> dict[str, Service]:
+    stale = database.read(services.list_stale_services, oldest_heartbeat(database))
+    return {service.host: service for service in stale}
+
+
+def switch_state(database: Database, service: Service) -> bool:
+    oldest = oldest_heartbeat(database)
+    return bool(database.write(services.switch_states, (service,), oldest))
+
+
+def test_read_time_before_uses_database_clock(database: Database) -> None:
+    span = datetime.now(UTC) - oldest_heartbeat(database)
+    assert abs(span - timedelta(seconds=AGENT_DOWN_AFTER)) < timedelta(seconds=60)
+
+
+def test_list_stale_services_recent_heartbeat_is_omitted(database: Database) -> None:
+    record_heartbeat(database, 'compute-1')
+    assert list_stale_services(database) == {}
+
+
+def test_switch_state_old_heartbeat_marks_down(database: Database) -> None:
+    record_heartbeat(database, 'compute-1')
+    expire_heartbeat(database, 'compute-2')
+    stale = list_stale_services(database)
+    assert set(stale) == {'compute-2'}
+    assert switch_state(database, stale['compute-2'])
+    assert list_stale_services(database) == {}
+    assert service_states(database) == {'compute-1': 'up', 'compute-2': 'down'}
+
+
+def test_switch_state_new_heartbeat_marks_up(database: Database) -> None:
+    mark_down(database, 'compute-1')
+    assert list_stale_services(database) == {}
+    record_heartbeat(database, 'compute-1')
+    assert switch_state(database, list_stale_services(database)['compute-1'])
+    assert service_states(database) == {'compute-1': 'up'}
+    assert list_stale_services(database) == {}
+
+
+def test_switch_state_second_conductor_changes_nothing(database: Database) -> None:
+    expire_heartbeat(database, 'compute-1')
+    service = list_stale_services(database)['compute-1']
+    assert [switch_state(database, service), switch_state(database, service)] == [
+        True,
+        False,
+    ]
+    assert service_states(database) == {'compute-1': 'down'}
+
+
+def test_switch_state_heartbeat_meanwhile_stays_up(database: Database) -> None:
+    expire_heartbeat(database, 'compute-1')
+    service = list_stale_services(database)['compute-1']
+    record_heartbeat(database, 'compute-1')
+    assert not switch_state(database, service)
+    assert service_states(database) == {'compute-1': 'up'}
+
+
+def test_switch_state_heartbeat_expires_meanwhile_stays_down(
+    database: Database,
+) -> None:
+    mark_down(database, 'compute-1')
+    record_heartbeat(database, 'compute-1')
+    service = list_stale_services(database)['compute-1']
+    expire_heartbeat(database, 'compute-1')
+    assert not switch_state(database, service)
+    assert service_states(database) == {'compute-1': 'down'}
+
+
+def test_switch_state_agent_adds_placement_sync(database: Database) -> None:
+    expire_heartbeat(database, 'compute-1')
+    assert switch_state(database, list_stale_services(database)['compute-1'])
+    sync = JobCount(JobType.PLACEMENT_SYNC, JobState.WAITING, 1)
+    assert database.read(queue.count_jobs) == (sync,)
+    record_heartbeat(database, 'compute-1')
+    assert switch_state(database, list_stale_services(database)['compute-1'])
+    # The waiting job will read the last state.
+    assert database.read(queue.count_jobs) == (sync,)
+
+
+def test_switch_state_without_change_adds_no_sync(database: Database) -> None:
+    expire_heartbeat(database, 'compute-1')
+    service = list_stale_services(database)['compute-1']
+    mark_up(database, 'compute-1')
+    assert not switch_state(database, service)
+    assert database.read(queue.count_jobs) == ()
+
+
+def test_switch_state_conductor_adds_no_sync(database: Database) -> None:
+    expire_heartbeat(database, 'ctl1', 'cyborg-lite-conductor')
+    service = list_stale_services(database)['ctl1']
+    assert service.state is ServiceState.UP
+    assert switch_state(database, service)
+    assert service_states(database) == {'ctl1': 'down'}
+    assert database.read(queue.count_jobs) == ()
+
+
+# --- bind and release while a host is down --------------------------------------------
+
+
+def read_reserved(database: Database) -> int:
+    (row,) = database.read(providers.list_providers_of_host, HOST)
+    return row.reserved
+
+
+def finish_sync_jobs(database: Database) -> int:
+    """Finish all waiting jobs of the Placement sync; return their number."""
+    jobs = database.write(queue.lease_jobs, OWNER, 10, [JobType.PLACEMENT_SYNC])
+    for job in jobs:
+        database.write(queue.finish_job, job)
+    return len(jobs)
+
+
+def accept_bind(database: Database, needs_host: bool = False) -> tuple[Job, list[str]]:
+    card = add_card(database, 4, needs_host=needs_host)
+    uuids = add_arqs(database, 1)
+    binding_by_arq, bind = bindings(uuids, card), NewJob(JobType.BIND)
+    job = database.write(binding.accept_bind, binding_by_arq, ANY_PROJECT, bind, OWNER)
+    return job, uuids
+
+
+@pytest.mark.parametrize('down', [True, False])
+def test_claim_handle_host_down_ends_reservation(
+    database: Database, down: bool
+) -> None:
+    job, uuids = accept_bind(database)
+    (mark_down if down else mark_up)(database, HOST)
+    assert read_reserved(database) == (4 if down else 0)
+    database.write(binding.claim_for_bind, job, uuids, None, NewJob(JobType.NOVA_EVENT))
+    assert read_reserved(database) == (3 if down else 0)
+    assert finish_sync_jobs(database) == int(down)
+
+
+@pytest.mark.parametrize('down', [True, False])
+def test_release_handle_host_down_is_reserved(database: Database, down: bool) -> None:
+    job, uuids = accept_bind(database)
+    database.write(binding.claim_for_bind, job, uuids, None, NewJob(JobType.NOVA_EVENT))
+    (mark_down if down else mark_up)(database, HOST)
+    assert read_reserved(database) == (3 if down else 0)
+    database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
+    assert read_reserved(database) == (4 if down else 0)
+    assert finish_sync_jobs(database) == int(down)
+
+
+def test_fail_bind_host_down_reserves_handle(database: Database) -> None:
+    job, uuids = accept_bind(database, needs_host=True)
+    event_job = NewJob(JobType.NOVA_EVENT)
+    job = database.write(binding.claim_for_bind, job, uuids, None, event_job).job
+    mark_down(database, HOST)
+    assert read_reserved(database) == 3
+    finish_sync_jobs(database)
+    database.write(
+        binding.fail_bind, job, uuids, DriverError(reason='no answer'), event_job
+    )
+    assert read_reserved(database) == 4
+    assert finish_sync_jobs(database) == 1
+
+
+def test_switch_states_of_agents_is_four_statements(database: Database) -> None:
+    for number in range(25):
+        expire_heartbeat(database, f'compute-{number:02d}')
+    stale = list(list_stale_services(database).values())
+    record_heartbeat(database, 'compute-07')
+    with statements(database) as sql:
+        switched = database.write(
+            services.switch_states, stale, oldest_heartbeat(database)
+        )
+    assert len(sql) == 5  # with the current time, which is read twice
+    assert {service.host for service in stale} - {
+        service.host for service in switched
+    } == {'compute-07'}
+    down = [host for host, state in service_states(database).items() if state == 'down']
+    assert len(down) == 24
+    sync = JobCount(JobType.PLACEMENT_SYNC, JobState.WAITING, 24)
+    assert database.read(queue.count_jobs) == (sync,)

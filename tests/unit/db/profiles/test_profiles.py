@@ -1,43 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device profiles: unique names and uuids, and deletion of several at once."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from cyborg_lite.db.arqs import arqs
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.profiles import profiles
+from cyborg_lite.db.profiles import profiles, rows
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.profiles import (
+    DeviceProfileDisabled,
     DeviceProfileExists,
     DeviceProfileInUse,
     DeviceProfileNotFound,
 )
-from cyborg_lite.model.profiles.device_profiles import DeviceProfile
+from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import Query
+from tests.builders.alternatives import LARGE, SMALL, create_profile
 from tests.support.sql_statements import statements, writes
 
-_GROUPS = (
-    {'resources:PGPU': '2', 'trait:CUSTOM_A': 'required'},
-    {'resources:FPGA': '1'},
-)
+GROUPS = ({'resources:PGPU': '2', 'trait:CUSTOM_A': 'required'},)
+PROJECT, OTHER_PROJECT = 'a' * 32, 'b' * 32
 
 
-def _build_profile(name: str, uuid: str | None = None) -> DeviceProfile:
-    return DeviceProfile(
-        uuid=uuid or str(uuid4()),
-        name=name,
-        description=None,
-        groups=_GROUPS,
-        created_at=datetime.min.replace(tzinfo=UTC),
-    )
+def build_profile(name: str, **fields: Any) -> DeviceProfile:
+    moment = datetime.min.replace(tzinfo=UTC)
+    values: dict[str, Any] = {'uuid': str(uuid4()), 'description': 'old', **fields}
+    return DeviceProfile(name=name, groups=GROUPS, created_at=moment, **values)
 
 
-def _create(database: Database, *names: str) -> list[DeviceProfile]:
-    return [
-        database.write(profiles.create_profile, _build_profile(name)) for name in names
-    ]
+def create(database: Database, name: str, **fields: Any) -> DeviceProfile:
+    return database.write(profiles.create_profile, build_profile(name, **fields))
+
+
+def create_all(database: Database, names: str) -> list[DeviceProfile]:
+    """Create a profile for each letter."""
+    return [create(database, name) for name in names]
 
 
 def _list_names(database: Database) -> list[str]:
@@ -46,17 +49,17 @@ def _list_names(database: Database) -> list[str]:
 
 def test_list_profiles_returns_created_profile(database: Database) -> None:
     before = datetime.now(UTC)
-    [profile] = _create(database, 'a')
+    [profile] = create_all(database, 'a')
     [listed] = database.read(profiles.list_profiles, Query())
     assert listed == profile
-    assert listed.groups == _GROUPS
+    assert listed.groups == GROUPS
     assert before <= listed.created_at <= datetime.now(UTC)
     assert listed.updated_at is None
 
 
 def test_create_and_list_profiles_cost_one_statement_each(database: Database) -> None:
     with statements(database) as sql:
-        _create(database, 'a')
+        create_all(database, 'a')
     assert len(sql) == len(writes(sql)) == 1
     with statements(database) as sql:
         _list_names(database)
@@ -64,46 +67,46 @@ def test_create_and_list_profiles_cost_one_statement_each(database: Database) ->
 
 
 def test_create_profile_existing_name_raises(database: Database) -> None:
-    _create(database, 'a')
+    create_all(database, 'a')
     with pytest.raises(DeviceProfileExists, match='Device profile a already exists'):
-        _create(database, 'a')
+        create_all(database, 'a')
     assert _list_names(database) == ['a']
 
 
 def test_create_profile_existing_uuid_raises(database: Database) -> None:
-    [profile] = _create(database, 'a')
+    [profile] = create_all(database, 'a')
     with pytest.raises(DeviceProfileExists, match=profile.uuid):
-        database.write(profiles.create_profile, _build_profile('b', profile.uuid))
+        database.write(profiles.create_profile, build_profile('b', uuid=profile.uuid))
 
 
 @pytest.mark.parametrize('by', ['name', 'uuid'])
 def test_list_profiles_filters_by_name_and_uuid(database: Database, by: str) -> None:
-    _, expected, _ = _create(database, 'a', 'b', 'c')
+    _, expected, _ = create_all(database, 'abc')
     query = Query(filters={by: (getattr(expected, by), 'unknown')})
     assert database.read(profiles.list_profiles, query) == (expected,)
 
 
 def test_delete_profiles_accepts_names_and_uuids(database: Database) -> None:
-    _, b, _ = _create(database, 'a', 'b', 'c')
+    _, b, _ = create_all(database, 'abc')
     database.write(profiles.delete_profiles, ['a', b.uuid])
     assert _list_names(database) == ['c']
 
 
 def test_delete_profiles_same_profile_twice_succeeds(database: Database) -> None:
-    [profile] = _create(database, 'a')
+    [profile] = create_all(database, 'a')
     database.write(profiles.delete_profiles, ['a', profile.uuid, 'a'])
     assert _list_names(database) == []
 
 
 def test_delete_profiles_unknown_name_deletes_nothing(database: Database) -> None:
-    _create(database, 'a')
+    create_all(database, 'a')
     with pytest.raises(DeviceProfileNotFound, match='Device profile x not found'):
         database.write(profiles.delete_profiles, ['a', 'x'])
     assert _list_names(database) == ['a']
 
 
 def test_delete_profiles_profile_in_use_deletes_nothing(database: Database) -> None:
-    _create(database, 'a', 'b')
+    create_all(database, 'ab')
     database.write(arqs.create_arqs, 'b', None)
     with pytest.raises(DeviceProfileInUse, match='Device profile b is in use'):
         database.write(profiles.delete_profiles, ['a', 'b'])
@@ -114,7 +117,7 @@ def test_delete_profiles_foreign_key_protects_used_profile(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The foreign key decides; the test disables the check before it."""
-    _create(database, 'a')
+    create_all(database, 'a')
     database.write(arqs.create_arqs, 'a', None)
     monkeypatch.setattr(profiles, '_check_unused', lambda *_: None)
     with pytest.raises(DeviceProfileInUse, match='Device profile a is in use'):
@@ -123,13 +126,384 @@ def test_delete_profiles_foreign_key_protects_used_profile(
 
 
 def test_delete_profiles_uuid_precedes_equal_name(database: Database) -> None:
-    [first] = _create(database, 'a')
-    _create(database, first.uuid)
+    [first] = create_all(database, 'a')
+    create(database, first.uuid)
     database.write(profiles.delete_profiles, [first.uuid])
     assert _list_names(database) == [first.uuid]
 
 
 def test_delete_profiles_empty_list_deletes_nothing(database: Database) -> None:
-    _create(database, 'a')
+    create_all(database, 'a')
     database.write(profiles.delete_profiles, [])
     assert _list_names(database) == ['a']
+
+
+# --- conversion of device profiles from and to rows ---------------------------------
+
+
+def test_row_is_read_as_it_was_created(database: Database) -> None:
+    profile = create_profile(database, (LARGE, SMALL))
+    read = database.write(
+        lambda session: rows.lock_profile(session, profile.uuid, None)[1]
+    )
+    assert read == profile
+    assert rows.store_alternatives(profile.alternatives) == [[SMALL]]
+    assert rows.store_alternatives(()) is None
+
+
+def test_hidden_profile_cannot_be_locked(database: Database) -> None:
+    profile = create_profile(database, (LARGE,))
+    change = ProfileChange(('is_public',), is_public=False)
+    database.write(profiles.update_profile, profile.uuid, change)
+    with pytest.raises(DeviceProfileNotFound):
+        database.write(rows.lock_profile, profile.uuid, 'lab')
+
+
+# --- changes of device profiles, and former names that still identify them ----------
+
+
+def change(database: Database, profile: DeviceProfile, **values: Any) -> DeviceProfile:
+    profile_change = ProfileChange(fields=tuple(values), **values)
+    return database.write(profiles.update_profile, profile.uuid, profile_change)
+
+
+def find_uuids_by_name(database: Database, *names: str) -> list[str]:
+    """Return the uuids of the profiles with these current or former names."""
+    query = Query(filters={'name': names})
+    return [profile.uuid for profile in database.read(profiles.list_profiles, query)]
+
+
+def test_update_profile_changes_given_fields_only(database: Database) -> None:
+    profile = create(database, 'a')
+    changed = change(database, profile, description=None, enabled=False)
+    assert changed.updated_at is not None
+    expected = replace(profile, description=None, enabled=False, generation=1)
+    assert replace(changed, updated_at=None) == expected
+    assert database.read(profiles.list_profiles, Query()) == (changed,)
+
+
+def test_update_profile_keeps_groups_of_existing_arqs(database: Database) -> None:
+    profile = create(database, 'a')
+    before = database.write(arqs.create_arqs, 'a', None)
+    change(database, profile, groups=({'resources:FPGA': '1'},), name='b')
+    arqs_after = database.read(arqs.list_arqs, Query(), Scope(project_id=None))
+    assert [arq.device_profile_group for arq in arqs_after] == [GROUPS[0]] * 2
+    assert {arq.device_profile_name for arq in arqs_after} == {'a'}
+    assert [arq.uuid for arq in arqs_after] == [arq.uuid for arq in before]
+    (after,) = database.write(arqs.create_arqs, 'b', None)
+    assert after.device_profile_group == {'resources:FPGA': '1'}
+
+
+def test_list_profiles_finds_profile_by_former_names(database: Database) -> None:
+    profile = create(database, 'a')
+    second = create(database, 'z')
+    for name in ('b', 'c'):
+        change(database, profile, name=name)
+    for name in ('a', 'b', 'c'):
+        assert find_uuids_by_name(database, name) == [profile.uuid]
+        assert len(database.write(arqs.create_arqs, name, None)) == 2
+    assert find_uuids_by_name(database, 'a', 'b', 'c', 'z') == [
+        profile.uuid,
+        second.uuid,
+    ]
+
+
+def test_former_name_can_be_reused_by_profile_only(database: Database) -> None:
+    profile, second = create(database, 'a'), create(database, 'z')
+    change(database, profile, name='b')
+    with pytest.raises(DeviceProfileExists, match='Device profile a already exists'):
+        create(database, 'a')
+    with pytest.raises(DeviceProfileExists, match='Device profile a already exists'):
+        change(database, second, name='a')
+    assert change(database, profile, name='a').name == 'a'
+    assert (
+        find_uuids_by_name(database, 'b')
+        == find_uuids_by_name(database, 'a')
+        == [profile.uuid]
+    )
+    with pytest.raises(DeviceProfileExists):
+        create(database, 'b')
+
+
+def test_rename_profile_to_existing_name_changes_nothing(database: Database) -> None:
+    profile = create(database, 'a')
+    create(database, 'z')
+    with pytest.raises(DeviceProfileExists, match='Device profile z already exists'):
+        change(database, profile, name='z', enabled=False)
+    assert database.read(profiles.list_profiles, Query())[0] == profile
+
+
+def test_create_arqs_current_name_precedes_former_name(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two concurrent transactions can write this; the test disables the check."""
+    profile = create(database, 'a')
+    change(database, profile, name='b')
+    original = profiles.insert_unless_taken
+    monkeypatch.setattr(
+        profiles,
+        'insert_unless_taken',
+        lambda row: original({**row, 'name': 'x'}),
+    )
+    second = create(database, 'a')
+    monkeypatch.setattr(profiles, 'rename_profile', lambda *_: None)
+    change(database, second, name='a')
+    assert find_uuids_by_name(database, 'a') == [second.uuid]
+    created = database.write(arqs.create_arqs, 'a', None)
+    assert {arq.device_profile_name for arq in created} == {'a'}  # not b
+
+
+def test_delete_profile_deletes_former_names(database: Database) -> None:
+    profile = create(database, 'a')
+    change(database, profile, name='b')
+    with pytest.raises(DeviceProfileNotFound):
+        database.write(profiles.delete_profiles, ['a'])
+    database.write(profiles.delete_profiles, ['b'])
+    assert find_uuids_by_name(database, 'a') == []
+    assert create(database, 'a').name == 'a'
+
+
+def test_update_profile_unknown_raises(database: Database) -> None:
+    with pytest.raises(DeviceProfileNotFound):
+        change(database, build_profile('a'), enabled=False)
+
+
+def test_create_arqs_disabled_profile_raises(database: Database) -> None:
+    profile = create(database, 'a')
+    before = database.write(arqs.create_arqs, 'a', None)
+    change(database, profile, enabled=False)
+    with pytest.raises(DeviceProfileDisabled, match='Device profile a is disabled'):
+        database.write(arqs.create_arqs, 'a', None)
+    arqs_after = database.read(arqs.list_arqs, Query(), Scope(project_id=None))
+    assert [arq.uuid for arq in arqs_after] == [arq.uuid for arq in before]
+    change(database, profile, enabled=True)
+    assert len(database.write(arqs.create_arqs, 'a', None)) == 2
+
+
+def test_create_profiles_creates_all_or_none(database: Database) -> None:
+    created = database.write(
+        profiles.create_profiles, [build_profile('a'), build_profile('b')]
+    )
+    assert database.read(profiles.list_profiles, Query()) == created
+    with pytest.raises(DeviceProfileExists, match='Device profile a already'):
+        database.write(
+            profiles.create_profiles, [build_profile('c'), build_profile('a')]
+        )
+    with pytest.raises(DeviceProfileExists, match='Device profile d already'):
+        database.write(
+            profiles.create_profiles, [build_profile('d'), build_profile('d')]
+        )
+    assert database.read(profiles.list_profiles, Query()) == created
+
+
+@pytest.mark.parametrize('viewer', [None, 'p', 'q'])
+def test_list_profiles_by_name_equals_page(
+    database: Database, viewer: str | None
+) -> None:
+    for name in ('a', 'b', 'c'):
+        create(database, name)
+    hidden = change(database, create(database, 'd'), is_public=False, enabled=False)
+    database.write(profiles.grant_access, hidden.uuid, ['p'], None)
+    query = Query(filters={'name': ('d', 'a', 'b', 'x', 'a\0')})
+    page = replace(query, limit=9)
+    by_name = database.read(profiles.list_profiles, query, viewer)
+    assert by_name == database.read(profiles.list_profiles, page, viewer)
+    assert len(by_name) == (2 if viewer == 'q' else 3)
+
+
+def test_former_names_cost_no_extra_statement(database: Database) -> None:
+    profile = create(database, 'a')
+    change(database, profile, name='b')
+    for name in ('a', 'b'):
+        with statements(database) as sql:
+            database.write(arqs.create_arqs, name, 'p', 'p')
+        assert (len(sql), len(writes(sql))) == (2, 1)
+        with statements(database) as sql:
+            find_uuids_by_name(database, name)
+        assert len(sql) == 1
+
+
+# --- private profiles ---
+
+
+@pytest.fixture
+def private_uuid(database: Database) -> str:
+    """Create a public and a private profile; return the uuid of the private one."""
+    create(database, 'open')
+    return create(database, 'closed', is_public=False).uuid
+
+
+def list_visible(database: Database, viewer: str | None) -> list[str]:
+    visible = database.read(profiles.list_profiles, Query(), viewer)
+    return [profile.name for profile in visible]
+
+
+def test_list_profiles_private_is_visible_to_admin_only(
+    database: Database, private_uuid: str
+) -> None:
+    assert list_visible(database, None) == ['open', 'closed']
+    assert list_visible(database, PROJECT) == list_visible(database, '') == ['open']
+
+
+@pytest.mark.parametrize('by', ['uuid', 'name'])
+def test_list_profiles_filter_does_not_reveal_private(
+    database: Database, private_uuid: str, by: str
+) -> None:
+    query = Query(filters={by: (private_uuid if by == 'uuid' else 'closed',)})
+    assert database.read(profiles.list_profiles, query, PROJECT) == ()
+    assert len(database.read(profiles.list_profiles, query, None)) == 1
+
+
+@pytest.mark.parametrize('sort_key', [None, 'name', 'created_at'])
+def test_list_profiles_marker_does_not_reveal_private(
+    database: Database, private_uuid: str, sort_key: str | None
+) -> None:
+    create(database, 'public')  # a row after the marker
+    query = Query(marker=private_uuid, sort_key=sort_key)
+    with pytest.raises(InvalidInput, match=f'{private_uuid} is not in'):
+        database.read(profiles.list_profiles, query, PROJECT)
+    assert len(database.read(profiles.list_profiles, query, None)) > 0
+    database.write(profiles.grant_access, private_uuid, [PROJECT], None)
+    assert len(database.read(profiles.list_profiles, query, PROJECT)) > 0
+
+
+def test_grant_access_applies_to_given_project_only(
+    database: Database, private_uuid: str
+) -> None:
+    assert database.write(profiles.grant_access, private_uuid, [PROJECT], None) == (
+        PROJECT,
+    )
+    assert list_visible(database, PROJECT) == ['open', 'closed']
+    assert list_visible(database, OTHER_PROJECT) == ['open']
+    assert len(database.write(arqs.create_arqs, 'closed', PROJECT, PROJECT)) == 2
+    with pytest.raises(DeviceProfileNotFound):
+        database.write(arqs.create_arqs, 'closed', OTHER_PROJECT, OTHER_PROJECT)
+    database.write(profiles.revoke_access, private_uuid, [PROJECT, OTHER_PROJECT], None)
+    with pytest.raises(DeviceProfileNotFound):
+        database.write(arqs.create_arqs, 'closed', PROJECT, PROJECT)
+    assert len(database.write(arqs.create_arqs, 'closed', PROJECT, None)) == 2
+
+
+def test_grant_access_twice_lists_project_once(
+    database: Database, private_uuid: str
+) -> None:
+    database.write(
+        profiles.grant_access, private_uuid, [OTHER_PROJECT, OTHER_PROJECT], None
+    )
+    projects = database.write(
+        profiles.grant_access, private_uuid, [PROJECT, OTHER_PROJECT], None
+    )
+    assert projects == (OTHER_PROJECT, PROJECT)
+    assert database.read(profiles.list_projects, private_uuid, None) == projects
+
+
+def test_former_name_does_not_reveal_private_profile(
+    database: Database, private_uuid: str
+) -> None:
+    renamed = ProfileChange(fields=('name',), name='other')
+    database.write(profiles.update_profile, private_uuid, renamed)
+    query = Query(filters={'name': ('closed',)})
+    assert database.read(profiles.list_profiles, query, PROJECT) == ()
+    with pytest.raises(DeviceProfileNotFound):
+        database.write(arqs.create_arqs, 'closed', PROJECT, PROJECT)
+
+
+def test_profile_operations_invisible_profile_raise_not_found(
+    database: Database, private_uuid: str
+) -> None:
+    change = ProfileChange(fields=('enabled',), enabled=False)
+    for work in (
+        lambda: database.write(profiles.update_profile, private_uuid, change, PROJECT),
+        lambda: database.write(profiles.delete_profiles, [private_uuid], PROJECT),
+        lambda: database.write(profiles.grant_access, private_uuid, [PROJECT], PROJECT),
+        lambda: database.write(
+            profiles.revoke_access, private_uuid, [PROJECT], PROJECT
+        ),
+        lambda: database.read(profiles.list_projects, private_uuid, PROJECT),
+    ):
+        with pytest.raises(DeviceProfileNotFound):
+            work()
+    assert list_visible(database, None) == ['open', 'closed']
+
+
+def test_delete_profile_deletes_access_list(
+    database: Database, private_uuid: str
+) -> None:
+    database.write(profiles.grant_access, private_uuid, [PROJECT], None)
+    database.write(profiles.delete_profiles, [private_uuid])
+    assert list_visible(database, None) == ['open']
+
+
+def test_private_profile_costs_no_extra_statement(
+    database: Database, private_uuid: str
+) -> None:
+    database.write(profiles.grant_access, private_uuid, [PROJECT], None)
+    with statements(database) as sql:
+        assert len(list_visible(database, PROJECT)) == 2
+    assert len(sql) == 1
+    with statements(database) as sql:
+        database.write(arqs.create_arqs, 'closed', PROJECT, PROJECT)
+    assert len(sql) == 2
+
+
+# --- order and text ------------------------------------------------------------------
+
+
+def test_list_profiles_sort_order_equals_on_every_database(database: Database) -> None:
+    for name in 'bdac':
+        database.write(profiles.create_profile, build_profile(name))
+    names = ''
+    while True:
+        marker = _find_uuid(database, names[-1]) if names else None
+        query = Query(sort_key='updated_at', limit=1, marker=marker)
+        rows = database.read(profiles.list_profiles, query)
+        if not rows:
+            break
+        names += rows[0].name
+    # All values of updated_at are NULL, so the order is that of creation.
+    assert names == 'bdac'
+    query = Query(sort_key='name', descending=True)
+    rows = database.read(profiles.list_profiles, query)
+    assert ''.join(profile.name for profile in rows) == 'dcba'
+
+
+def _find_uuid(database: Database, name: str) -> str:
+    [profile] = database.read(profiles.list_profiles, Query(filters={'name': (name,)}))
+    return profile.uuid
+
+
+@pytest.mark.parametrize('value', ['\0', '\ud800'])
+def test_list_profiles_invalid_text_filter_finds_nothing(
+    database: Database, value: str
+) -> None:
+    query = Query(filters={'name': (value,)})
+    assert database.read(profiles.list_profiles, query) == ()
+
+
+@pytest.mark.parametrize('marker', ['\0', '\ud800', 'x' * 300])
+def test_list_profiles_invalid_marker_raises(database: Database, marker: str) -> None:
+    with pytest.raises(InvalidInput):
+        database.read(profiles.list_profiles, Query(marker=marker))
+
+
+@pytest.mark.parametrize('descending', [False, True])
+def test_list_profiles_filters_and_sorts_by_booleans(
+    database: Database, descending: bool
+) -> None:
+    """Databases differ in the type and in the order of booleans."""
+    for number in range(6):
+        profile = replace(
+            build_profile(f'p{number}'), enabled=number % 3 > 0, is_public=True
+        )
+        database.write(profiles.create_profile, profile)
+    query = Query({'is_public': ('true',)}, 4, None, 'enabled', descending)
+    first = database.read(profiles.list_profiles, query)
+    second_page = replace(query, marker=first[-1].uuid)
+    listed = [*first, *database.read(profiles.list_profiles, second_page)]
+    ordered = ['p0', 'p3', 'p1', 'p2', 'p4', 'p5']
+    assert [listed_profile.name for listed_profile in listed] == ordered[
+        :: -1 if descending else 1
+    ]
+    disabled = Query({'enabled': ('false',)})
+    disabled_profiles = database.read(profiles.list_profiles, disabled)
+    assert [listed_profile.name for listed_profile in disabled_profiles] == ['p0', 'p3']

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inventory of each provider: total and reserved handles."""
 
+from collections import Counter
 from typing import Any
 from uuid import uuid4
 
@@ -9,17 +10,25 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import Arq, AttachHandle
+from cyborg_lite.db.core.tables import Arq, AttachHandle, Job, ProviderTraits
+from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.providers import providers
 from cyborg_lite.model.inventory.attribute_keys import GROUP_SIZE
 from cyborg_lite.model.inventory.host_report import HostReport
+from cyborg_lite.model.jobs import Owner
 from cyborg_lite.model.providers.providers import ProviderRow
 from tests.builders.provider_rows import add_device, change_deployable, change_device
 from tests.builders.reports import card, with_root
 from tests.builders.rows import HOST, add_arqs, add_card
-from tests.builders.service_rows import expire_heartbeat, mark_down, mark_up
+from tests.builders.service_rows import (
+    add_audited_agents,
+    expire_heartbeat,
+    mark_down,
+    mark_up,
+    record_heartbeat,
+)
 from tests.support.sql_statements import statements
 
 
@@ -233,3 +242,94 @@ def test_add_sync_job_twice_writes_one_job(database: Database) -> None:
         database.write(queue.add_job, queue.placement_sync_job(HOST, f'req-{uuid4()}'))
     (count,) = database.read(queue.count_jobs)
     assert (count.type, count.count) == ('placement-sync', 1)
+
+
+# --- audits of Placement: each host once per interval, and few hosts at a time ------
+
+
+HOUR = 3600.0
+MINUTE = 60.0
+
+
+def finish_jobs(database: Database) -> set[str]:
+    """Finish the waiting jobs and return their hosts."""
+    payloads = database.read(lambda session: session.scalars(select(Job.payload)).all())
+    for job in database.write(queue.lease_jobs, Owner('me', 30_000), 1000):
+        database.write(queue.finish_job, job)
+    return {payload['host'] for payload in payloads}
+
+
+def test_schedule_audits_spreads_hosts_over_interval(database: Database) -> None:
+    add_audited_agents(database, 120)
+    audit_counts: Counter[str] = Counter()
+    for _ in range(80):
+        assert database.write(providers.schedule_placement_audits, HOUR, MINUTE) <= 2
+        audit_counts.update(finish_jobs(database))
+    assert audit_counts == {f'compute-{number}': 1 for number in range(120)}
+
+
+def test_schedule_audits_new_host_is_not_due(database: Database) -> None:
+    record_heartbeat(database, 'compute-1')
+    assert database.write(providers.schedule_placement_audits, HOUR, MINUTE) == 0
+
+
+def test_schedule_audits_heartbeat_and_report_keep_time(database: Database) -> None:
+    add_audited_agents(database, 1)
+    database.write(services.store_digest, 'compute-0', 'd', 'b')
+    database.write(services.record_agent_digest, 'compute-0', '0.1.0', 'd')
+    assert database.write(providers.schedule_placement_audits, HOUR, MINUTE) == 1
+
+
+def test_schedule_jobs_without_hosts_adds_none(database: Database) -> None:
+    assert database.write(providers.schedule_placement_audits, HOUR, MINUTE) == 0
+    assert database.write(providers.schedule_conflict_checks) == 0
+
+
+def test_schedule_conflict_checks_contested_hosts_every_time(
+    database: Database,
+) -> None:
+    for host in ('a', 'b'):
+        rp_uuid = add_device(database, host, 'x')
+        change_device(database, rp_uuid, conflict='nova')
+    add_device(database, 'c', 'x')
+    for _ in range(2):
+        assert database.write(providers.schedule_conflict_checks) == 2
+        assert finish_jobs(database) == {'a', 'b'}
+
+
+# --- traits that Placement has of each provider -------------------------------------
+
+
+def list_published_traits(database: Database) -> dict[str, list[str]]:
+    query = select(ProviderTraits.rp_uuid, ProviderTraits.traits)
+    rows = database.read(lambda session: session.execute(query).all())
+    return {row.rp_uuid: row.traits for row in rows}
+
+
+def test_record_provider_traits_replaces_earlier_traits(database: Database) -> None:
+    database.write(providers.record_provider_traits, {'a': {'Y', 'X'}, 'b': {'X'}})
+    database.write(providers.record_provider_traits, {'b': {'Z'}, 'c': set()})
+    assert list_published_traits(database) == {'a': ['X', 'Y'], 'b': ['Z'], 'c': []}
+
+
+def test_record_provider_traits_costs_one_statement(database: Database) -> None:
+    with statements(database) as sql:
+        database.write(
+            providers.record_provider_traits, {str(n): {'X'} for n in range(64)}
+        )
+        database.write(providers.record_provider_traits, {})
+        database.write(providers.delete_provider_traits, ())
+    assert len(sql) == 1
+
+
+def test_delete_unused_traits_keeps_provider_of_deployable(database: Database) -> None:
+    used = add_card(database, 1)
+    database.write(providers.record_provider_traits, {used: {'X'}, 'b': {'X'}})
+    database.write(providers.delete_unused_traits, [used, 'b'])
+    assert list_published_traits(database) == {used: ['X']}
+
+
+def test_delete_provider_traits_deletes_given_provider(database: Database) -> None:
+    database.write(providers.record_provider_traits, {'a': {'X'}, 'b': {'X'}})
+    database.write(providers.delete_provider_traits, ['a'])
+    assert list_published_traits(database) == {'b': ['X']}
