@@ -207,6 +207,7 @@ class ConductorSettings:
     alternative_lifetime: int = 5
     max_backlog: int = 500_000  # notifications
     hardware_sets: HardwareSets = field(default_factory=HardwareSets)
+    max_unbound_requests: int = 100  # of a project; -1: any number
 
 
 class ConductorService:
@@ -339,7 +340,11 @@ class ConductorService:
                 rules,
                 self._build_catalog(),
                 dependencies.agents,
-                self._build_limits(),
+                LimitService(
+                    database,
+                    self._connections.limits,
+                    settings.max_unbound_requests,
+                ),
             ),
             DeviceService(database, dependencies.sync_jobs.sync),
             DeployableService(database),
@@ -375,12 +380,6 @@ class ConductorService:
             self._metrics.count_heartbeat,
             self._settings.new_status,
         )
-
-    def _build_limits(self) -> LimitService | None:
-        """Return the check of limits; None: projects have no limits."""
-        if self._connections.limits is None:
-            return None
-        return LimitService(self._connections.database, self._connections.limits)
 
     def _build_loops(
         self, heartbeats: HeartbeatBatch, wake: Callable[[], None]

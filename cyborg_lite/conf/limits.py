@@ -19,4 +19,15 @@ the limits are registered; it requires the package oslo.limit and the section
 [oslo_limit].
 """,
     ),
+    cfg.IntOpt(
+        'max_unbound_requests',
+        default=100,
+        min=-1,
+        help="""
+Number of ARQs of a project that were never bound. Creating more is refused with 403.
+The limit applies to users of the project who call the API themselves, not to the
+Compute service with its service token and not to administrators. -1: no limit. Raise
+it if users create ARQs with a tool of their own.
+""",
+    ),
 ]

@@ -203,10 +203,13 @@ class UsageTooLarge(InvalidInput):
 
 
 class ProjectLimitExceeded(Forbidden):
-    """A project would use more than its limits in Keystone allow."""
+    """A project would use more than its limits allow.
+
+    The limits are those in Keystone, and [limits] max_unbound_requests.
+    """
 
     message = 'Project {project} would exceed its limits: {excesses}.'
     advice = (
-        'Delete instances with accelerators, or ask an administrator to raise the '
-        'limits of the project in Keystone.'
+        'Delete ARQs that no instance uses, or instances with accelerators, or ask an '
+        'administrator to raise the limits of the project.'
     )

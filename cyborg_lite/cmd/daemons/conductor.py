@@ -146,6 +146,7 @@ def build(
         alternative_lifetime=conf.conductor.alternative_lifetime,
         max_backlog=conf.notifications.max_backlog,
         hardware_sets=hardware_sets.read_hardware_sets(conf.conductor.hardware_sets),
+        max_unbound_requests=conf.limits.max_unbound_requests,
     )
     return ConductorService(peers, settings)
 

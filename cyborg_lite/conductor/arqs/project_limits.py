@@ -5,16 +5,31 @@ from cyborg_lite.clients.limits import KeystoneLimits
 from cyborg_lite.conductor.profiles.device_profiles import viewing_project
 from cyborg_lite.db.arqs import arqs, project_limits
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.model.arqs.project_limits import ProjectLimits, list_resources
+from cyborg_lite.model.arqs.project_limits import (
+    UNLIMITED,
+    ProjectLimits,
+    list_resources,
+)
 from cyborg_lite.rpc.context import RequestContext
 
 
 class LimitService:
     """Prepares the check of limits. Keystone is not called within a transaction."""
 
-    def __init__(self, database: Database, limits: KeystoneLimits) -> None:
+    def __init__(
+        self,
+        database: Database,
+        limits: KeystoneLimits | None,
+        max_unbound: int = UNLIMITED,
+    ) -> None:
+        """Store the arguments.
+
+        :param limits: None: Keystone has no limits
+        :param max_unbound: ARQs of a project that were never bound
+        """
         self._database = database
         self._limits = limits
+        self._max_unbound = max_unbound
         self._locked_projects: set[str] = set()  # projects whose lock exists
 
     def prepare(
@@ -22,17 +37,26 @@ class LimitService:
     ) -> ProjectLimits | None:
         """Return the limits of the project of the caller.
 
-        :returns: None if the caller has no project
+        The Compute service binds its ARQs at once and deletes them, so it may create
+        any number. An administrator may, too.
+
+        :returns: None if the caller has no project, or no limit applies
         :raises DeviceProfileNotFound: the profile does not exist or is not visible
         :raises ServiceUnavailable: Keystone does not answer
         """
         project = context.project_id
         if project is None:
             return None
-        viewer = viewing_project(context)
-        groups = self._database.read(arqs.list_profile_groups, profile_name, viewer)
-        limits = self._limits.read_limits(project, list_resources(groups))
+        is_bounded = not (context.is_admin or context.service_request)
+        unbound = self._max_unbound if is_bounded else UNLIMITED
+        limits = None
+        if self._limits is not None:
+            viewer = viewing_project(context)
+            groups = self._database.read(arqs.list_profile_groups, profile_name, viewer)
+            limits = self._limits.read_limits(project, list_resources(groups))
+        elif unbound == UNLIMITED:
+            return None
         if project not in self._locked_projects:
             self._database.write(project_limits.add_lock, project)
             self._locked_projects.add(project)
-        return ProjectLimits(project, limits)
+        return ProjectLimits(project, limits, unbound)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, case, func, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import Upsert
@@ -14,6 +14,7 @@ from cyborg_lite.model.arqs.arqs import Arq as ArqRecord
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.arqs.project_limits import (
     ARQS,
+    UNBOUND,
     ProjectLimits,
     list_resources,
     name_units,
@@ -30,7 +31,11 @@ _LOCK: Final = (
     .with_for_update()
 )
 _COUNT: Final = (
-    select(Arq.resource_class, func.count())
+    select(
+        Arq.resource_class,
+        func.count(),
+        func.sum(case((Arq.state == State.INITIAL, 1), else_=0)),
+    )
     .where(Arq.project_id == bindparam('project'), Arq.state != State.DELETING)
     .group_by(Arq.resource_class)
 )
@@ -71,8 +76,10 @@ def _count_used(session: Session, project_id: str) -> Counter[str]:
     ARQs that are being deleted do not count: their instance is gone.
     """
     used: Counter[str] = Counter()
-    for resource_class, number in session.execute(_COUNT, {'project': project_id}):
+    rows = session.execute(_COUNT, {'project': project_id})
+    for resource_class, number, unbound in rows:
         used[ARQS] += number
+        used[UNBOUND] += int(unbound)
         if resource_class:
             used[name_units(resource_class)] += number
     return used

@@ -11,6 +11,9 @@ from cyborg_lite.model.profiles.device_profiles import Group
 ARQS: Final = 'accelerator_requests'
 """Name in Keystone of the number of ARQs."""
 
+UNBOUND: Final = 'unbound_requests'
+"""Name of the number of ARQs that were never bound. It has no limit in Keystone."""
+
 UNLIMITED: Final = -1
 
 
@@ -30,7 +33,8 @@ class ProjectLimits:
     """The limits of a project, by the names of the resources in Keystone."""
 
     project_id: str
-    limits: Mapping[str, int]
+    limits: Mapping[str, int] | None  # None: Keystone has no limits
+    unbound: int = UNLIMITED  # ARQs that were never bound
 
     def check(self, used: Mapping[str, int], names: Iterable[str]) -> None:
         """Check the use of some resources; a resource without a limit has 0.
@@ -38,7 +42,9 @@ class ProjectLimits:
         :param used: with what the project requests
         :raises ProjectLimitExceeded: the project would exceed a limit
         """
-        limits = {name: self.limits.get(name, 0) for name in sorted(names)}
+        limits = {UNBOUND: self.unbound}
+        if self.limits is not None:
+            limits |= {name: self.limits.get(name, 0) for name in sorted(names)}
         excesses = [
             f'{name} would be {used.get(name, 0)}, the limit is {limit}'
             for name, limit in limits.items()

@@ -15,6 +15,7 @@ from tests.support.api.conversation import (
     ADMIN,
     HOST,
     MEMBER,
+    NOVA,
     OTHER_MEMBER,
     PROJECT,
     SERVICE_TOKEN,
@@ -539,3 +540,20 @@ def test_arqs_other_method_returns_405(
     answer = nova.send(method, path, {'device_profile_name': 'dp1'})
     assert answer.status == 405
     assert answer.headers['Allow'] == allowed
+
+
+def test_create_arqs_user_is_limited_and_nova_is_not(client: Client) -> None:
+    """100 ARQs that were never bound are allowed by default."""
+    client.create_profile('many', {'resources:FPGA': '60'})
+    user = client.as_(MEMBER)
+    body = {'device_profile_name': 'many'}
+    assert user.post('/accelerator_requests', body).status == 201
+    answer = user.post('/accelerator_requests', body)
+    assert answer.status == 403
+    assert 'unbound_requests would be 120, the limit is 100' in answer.fault
+    assert client.as_(NOVA).post('/accelerator_requests', body).status == 201
+    assert client.as_(OTHER_MEMBER).post('/accelerator_requests', body).status == 201
+    arqs = user.get('/accelerator_requests').json['arqs']
+    uuids = ','.join(arq['uuid'] for arq in arqs)
+    assert user.delete(f'/accelerator_requests?arqs={uuids}').status == 204
+    assert user.post('/accelerator_requests', body).status == 201

@@ -82,6 +82,16 @@ def test_arqs_being_deleted_do_not_count(database: Database, profile: str) -> No
     assert create(database, profile, arqs=2) == 2
 
 
+def test_unbound_arqs_are_limited(database: Database, profile: str) -> None:
+    create_bound_arqs(database, 2)
+    work = partial(arqs.create_arqs, profile_name=profile, project_id=PROJECT)
+    limits = ProjectLimits(PROJECT, None, 2)
+    assert len(database.write(project_limits.create_arqs, limits, work)) == 2
+    text = 'unbound_requests would be 4, the limit is 2'
+    with pytest.raises(ProjectLimitExceeded, match=text):
+        database.write(project_limits.create_arqs, limits, work)
+
+
 def test_class_without_limit_is_refused(database: Database, profile: str) -> None:
     work = partial(arqs.create_arqs, profile_name=profile, project_id=PROJECT)
     limits = ProjectLimits(PROJECT, {ARQS: UNLIMITED})
