@@ -27,7 +27,7 @@ from cyborg_lite.db.core.tables import (
     DeviceProfileName,
     ProviderTraits,
 )
-from cyborg_lite.db.inventory.changes import build_device_row, build_handle_row
+from cyborg_lite.db.inventory.changes import DEVICE, HANDLE
 from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES, State
 from cyborg_lite.model.profiles.device_profiles import Group
 from cyborg_lite.model.providers.providers import valid_symbol
@@ -107,7 +107,7 @@ def _device_rows(plan: ImportPlan) -> _Rows:
         {
             'uuid': row.uuid,
             'hostname': row.hostname,
-            **build_device_row(row.facts),
+            **DEVICE.write(row.facts),
             'status': row.status,
             'status_reason': row.status_reason,
             'created_at': row.created_at,
@@ -216,7 +216,7 @@ def _handle_rows(plan: ImportPlan, deployables: _Ids) -> _Rows:
         {
             'uuid': row.uuid,
             'deployable_id': deployables[row.deployable_uuid],
-            **build_handle_row(row.facts),
+            **HANDLE.write(row.facts),
             'arq_uuid': row.arq_uuid,
             'created_at': row.created_at,
         }

@@ -22,7 +22,6 @@ from datetime import datetime
 from typing import Any, Final, TypeVar, cast
 
 from cyborg_lite.errors.daemons import MalformedMessage
-from cyborg_lite.model.construction import find_constructor
 
 T = TypeVar('T')
 Decoder = Callable[[Any], Any]  # from a JSON value of any type to a checked value
@@ -152,7 +151,7 @@ def load_columns(cls: type[T], data: Any) -> tuple[T, ...]:
         else _repeat_default(cls, name, number)
         for name in names
     ]
-    return tuple(map(find_constructor(cls), *fields))
+    return tuple(map(cls, *fields))
 
 
 def _repeat_default(cls: type[Any], name: str, number: int) -> list[Any]:
@@ -298,7 +297,7 @@ def _dataclass_decoder(cls: type[Any]) -> Decoder:
             name: _decoder(hints[name]) for name in _field_names(cast(Hashable, cls))
         }
 
-    version, construct = getattr(cls, 'VERSION', None), find_constructor(cls)
+    version = getattr(cls, 'VERSION', None)
 
     def decode(value: Any) -> Any:
         """Convert a JSON object to the class."""
@@ -310,7 +309,7 @@ def _dataclass_decoder(cls: type[Any]) -> Decoder:
             name: readers[name](item) for name, item in data.items() if name in readers
         }
         try:
-            return construct(**fields)
+            return cls(**fields)
         except TypeError:
             missing = sorted(set(readers) - set(data))
             reason = f'{cls.__name__} lacks {", ".join(missing)}'

@@ -8,7 +8,7 @@ transaction that writes their job. So under the lock all of their changes are vi
 or none.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import release
 from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import Arq, AttachHandle, Job
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.model.arqs.arqs import State
@@ -51,6 +52,9 @@ class UnreleasedHandle:
 def changed_at() -> ColumnElement[datetime]:
     """Return SQL for the time of the last change of an ARQ."""
     return func.coalesce(Arq.updated_at, Arq.created_at)
+
+
+_SUSPECT: Final = Record(Suspect, Arq, touched_at=changed_at())
 
 
 def list_arqs_with_device(
@@ -88,7 +92,7 @@ def list_unreleased_handles(
 ) -> tuple[UnreleasedHandle, ...]:
     """Return the handles whose ARQ does not use them and that no job will release."""
     rows = session.execute(
-        select(Arq, changed_at(), AttachHandle.uuid)
+        _SUSPECT.select(AttachHandle.uuid.label('handle'))
         .join(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
         .where(Arq.state.not_in(STATES_WITH_HANDLE), changed_at() < before)
         .order_by(Arq.id)
@@ -99,9 +103,9 @@ def list_unreleased_handles(
     releasing = _list_handles_being_released(session)
     failed = _failed_release_jobs(session)
     return tuple(
-        UnreleasedHandle(_suspect(arq, changed), handle, failed.get(handle))
-        for arq, changed, handle in rows
-        if arq.uuid not in binding and handle not in releasing
+        UnreleasedHandle(_SUSPECT.read(row), row.handle, failed.get(row.handle))
+        for row in rows
+        if row.uuid not in binding and row.handle not in releasing
     )
 
 
@@ -149,25 +153,13 @@ def _suspects(
     limit: int | None,
     *conditions: ColumnElement[bool],
 ) -> tuple[Suspect, ...]:
-    rows: Sequence[Any] = session.execute(
-        select(Arq, changed_at())
+    rows = session.execute(
+        _SUSPECT.select()
         .where(Arq.id > after_id, changed_at() < before, *conditions)
         .order_by(Arq.id)
         .limit(limit)
-    ).all()
-    return tuple(_suspect(arq, changed) for arq, changed in rows)
-
-
-def _suspect(arq: Arq, changed: datetime) -> Suspect:
-    return Suspect(
-        id=arq.id,
-        uuid=arq.uuid,
-        state=State(arq.state),
-        touched_at=changed,
-        instance_uuid=arq.instance_uuid,
-        hostname=arq.hostname,
-        device_rp_uuid=arq.device_rp_uuid,
     )
+    return tuple(map(_SUSPECT.read, rows))
 
 
 # --- repairs ---

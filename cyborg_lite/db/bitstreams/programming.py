@@ -29,6 +29,7 @@ from sqlalchemy.orm import Session, aliased
 from cyborg_lite.db.arqs.attach_handles import GENERATION_PARAMETER, IS_CURRENT_BIND
 from cyborg_lite.db.bitstreams import loaded_regions
 from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import (
     Arq,
     AttachHandle,
@@ -161,37 +162,38 @@ def _find_card(session: Session, region: StoredRegion) -> StoredRegion | None:
     return _find_region(session, Deployable.id == root_id)
 
 
+_ROOT: Final = aliased(Deployable)
+_REGION: Final = Record(
+    StoredRegion,
+    Deployable,
+    DeviceRow,
+    deployable_id=Deployable.id,
+    suffix=From(
+        lambda name, root: name_suffix(name, root or name), Deployable.name, _ROOT.name
+    ),
+    image_id=Deployable.bitstream_id,
+    unusable_reason=func.coalesce(LoadedRegion.unusable_reason, ''),
+)
+_REGIONS: Final = (
+    _REGION.select()
+    .join(DeviceRow, Deployable.device_id == DeviceRow.id)
+    .outerjoin(_ROOT, Deployable.root_id == _ROOT.id)
+    .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
+)
+
+
 def _find_region(
     session: Session, condition: ColumnElement[bool]
 ) -> StoredRegion | None:
-    root = aliased(Deployable)
-    row = session.execute(
-        select(Deployable, DeviceRow, root.name, LoadedRegion.unusable_reason)
-        .join(DeviceRow, Deployable.device_id == DeviceRow.id)
-        .outerjoin(root, Deployable.root_id == root.id)
-        .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
-        .where(condition)
-    ).one_or_none()
+    row = session.execute(_REGIONS.where(condition)).one_or_none()
     if row is None:
         return None
-    deployable, device, root_name, unusable_reason = row
     attributes = session.execute(
         select(Attribute.key, Attribute.value).where(
-            Attribute.deployable_id == deployable.id, Attribute.hidden.is_(False)
+            Attribute.deployable_id == row.row_id, Attribute.hidden.is_(False)
         )
     )
-    return StoredRegion(
-        deployable_id=deployable.id,
-        uuid=deployable.uuid,
-        name=deployable.name,
-        device_id=device.id,
-        hostname=device.hostname,
-        control_address=device.control_address,
-        suffix=name_suffix(deployable.name, root_name or deployable.name),
-        image_id=deployable.bitstream_id,
-        attributes={row.key: row.value for row in attributes},
-        unusable_reason=unusable_reason or '',
-    )
+    return _REGION.read(row, attributes={row.key: row.value for row in attributes})
 
 
 def check_region_unused(
@@ -500,25 +502,19 @@ def _is_running(uuid: str) -> ColumnElement[bool]:
     return and_(ProgramJobRow.uuid == uuid, ProgramJobRow.state == ProgramState.RUNNING)
 
 
+_PROGRAM_JOB: Final = Record(ProgramJob, ProgramJobRow)
+
+
 def find_program_job(session: Session, uuid: str, project_id: str | None) -> ProgramJob:
     """Return a programming job.
 
     :param project_id: the project that must own the job; None: any project
     :raises JobNotFound: the job does not exist or belongs to another project
     """
-    statement = select(ProgramJobRow).where(ProgramJobRow.uuid == uuid)
+    statement = _PROGRAM_JOB.select().where(ProgramJobRow.uuid == uuid)
     if project_id is not None:
         statement = statement.where(ProgramJobRow.project_id == project_id)
-    row = session.scalar(statement)
+    row = session.execute(statement).one_or_none()
     if row is None:
         raise JobNotFound(uuid=uuid)
-    return ProgramJob(
-        uuid=row.uuid,
-        deployable_uuid=row.deployable_uuid,
-        image_uuid=row.image_uuid,
-        state=ProgramState(row.state),
-        step=ProgramStep(row.step),
-        reason=row.reason,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
+    return _PROGRAM_JOB.read(row)

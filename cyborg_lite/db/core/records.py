@@ -77,7 +77,7 @@ class Record(Generic[T]):
                 values[name] = convert(values[name])
         for name, compute, span in self._computed:
             values[name] = compute(*row[span])
-        return self._cls(**values, **arguments)
+        return self._cls(**{**values, **arguments})
 
     def write(self, value: T, fields: Collection[str] = ()) -> dict[str, Any]:
         """Return the columns of an INSERT or UPDATE, by name.

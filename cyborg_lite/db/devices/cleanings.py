@@ -14,18 +14,20 @@ from uuid import uuid4
 
 from sqlalchemy import (
     ColumnElement,
-    Row,
     ScalarSelect,
     Select,
     and_,
+    func,
     insert,
     select,
     update,
 )
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db.arqs.attach_handles import HANDLE_FIELDS
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_ms
+from cyborg_lite.db.core.records import AnyRow, From, Record
 from cyborg_lite.db.core.tables import (
     AttachHandle,
     Cleaning,
@@ -58,8 +60,6 @@ from cyborg_lite.model.devices.cleaning import (
 )
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
-from cyborg_lite.model.hosts.services import ServiceState
-from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.jobs import CleanPayload, Job, JobType
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 
@@ -67,26 +67,21 @@ _MAX_SHOWN: Final = 1000  # cleans of one device
 _MAX_STEP_TEXT: Final = 64  # characters, as the column of the job
 _ACCEPTED: Final = 'Declared clean by an operator; no step has run.'
 
+_HANDLE: Final = Record(AllocatedHandle, AttachHandle, Device, **HANDLE_FIELDS)
+_UNIT: Final = Record(
+    UnitState,
+    AttachHandle,
+    unit=AttachHandle.key,
+    state=AttachHandle.clean_state,
+    policy=AttachHandle.cleaning,
+    reason=AttachHandle.clean_reason,
+)
 _UNITS: Final = (
-    select(
-        AttachHandle.uuid,
-        AttachHandle.key,
-        AttachHandle.type,
-        AttachHandle.info,
-        AttachHandle.needs_host,
-        AttachHandle.managed,
-        AttachHandle.missing,
-        AttachHandle.generation,
-        AttachHandle.cleaning,
+    _HANDLE.select(
         AttachHandle.clean_state,
         AttachHandle.clean_reason,
-        Deployable.name,
         Deployable.rp_uuid,
         Device.id.label('device_id'),
-        Device.hostname,
-        Device.driver,
-        Device.control_address,
-        Service.state.label('agent'),
     )
     .join(Deployable, AttachHandle.deployable_id == Deployable.id)
     .join(Device, Deployable.device_id == Device.id)
@@ -127,12 +122,12 @@ def begin_cleaning(session: Session, job: Job) -> CleanWork | None:
         _add_event(session, row.device_id, row.key, DeviceEventKind.CLEANING_STARTED)
         record = session.execute(_select_running(row)).one()
     stored = _parse_steps(record.steps)
-    order = CleanOrder(record.id, _build_handle(row), list_completed(stored))
+    order = CleanOrder(record.id, _HANDLE.read(row), list_completed(stored))
     return CleanWork(order, record.uuid, stored, row.rp_uuid)
 
 
 # Any, here and below: the columns of _UNITS.
-def _select_running(row: Row[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+def _select_running(row: AnyRow) -> Select[*tuple[Any, ...]]:
     """Return a SELECT of the last clean of a unit, if it has not ended."""
     return (
         select(Cleaning.id, Cleaning.uuid, Cleaning.steps)
@@ -146,9 +141,7 @@ def _select_running(row: Row[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _insert_record(
-    session: Session, row: Row[*tuple[Any, ...]], values: Mapping[str, Any]
-) -> None:
+def _insert_record(session: Session, row: AnyRow, values: Mapping[str, Any]) -> None:
     """Insert a clean of a unit.
 
     :param values: further columns of the record
@@ -161,26 +154,6 @@ def _insert_record(
         'generation': row.generation,
     }
     change(session, insert(Cleaning), {**of_unit, **values})
-
-
-def _build_handle(row: Row[*tuple[Any, ...]]) -> AllocatedHandle:
-    return AllocatedHandle(
-        uuid=row.uuid,
-        arq_uuid='',
-        hostname=row.hostname,
-        deployable_name=row.name,
-        driver=row.driver,
-        control_address=row.control_address,
-        key=row.key,
-        type=row.type,
-        info=row.info,
-        needs_host=row.needs_host,
-        missing=row.missing,
-        generation=row.generation,
-        host_down=row.agent == ServiceState.DOWN,
-        managed=row.managed,
-        cleaning=CleaningPolicy(row.cleaning),
-    )
 
 
 def record_progress(
@@ -314,6 +287,10 @@ def _parse_steps(stored: Sequence[Mapping[str, str]]) -> tuple[CleanStepResult, 
 
 # --- operators ---
 
+_RECORD: Final = Record(
+    CleaningRecord, Cleaning, steps=From(_parse_steps, Cleaning.steps)
+)
+
 
 def list_cleanings(session: Session, device_uuid: str) -> DeviceCleanings:
     """Return the units of a device and its cleans, the latest first.
@@ -323,36 +300,20 @@ def list_cleanings(session: Session, device_uuid: str) -> DeviceCleanings:
     device_id = session.scalar(select(Device.id).where(Device.uuid == device_uuid))
     if device_id is None:
         raise DeviceNotFound(uuid=device_uuid)
-    units = session.execute(_UNITS.where(Device.id == device_id))
-    records = session.scalars(
-        select(Cleaning)
+    units = session.execute(
+        _UNIT.select()
+        .join(Deployable, AttachHandle.deployable_id == Deployable.id)
+        .where(Deployable.device_id == device_id)
+        .order_by(AttachHandle.id)
+    )
+    records = session.execute(
+        _RECORD.select()
         .where(Cleaning.device_id == device_id)
         .order_by(Cleaning.id.desc())
         .limit(_MAX_SHOWN)
     )
-    return DeviceCleanings(tuple(map(_unit, units)), tuple(map(_record, records)))
-
-
-def _unit(row: Row[*tuple[Any, ...]]) -> UnitState:
-    return UnitState(
-        unit=row.key,
-        state=CleanState(row.clean_state),
-        policy=CleaningPolicy(row.cleaning),
-        reason=row.clean_reason,
-    )
-
-
-def _record(row: Cleaning) -> CleaningRecord:
-    return CleaningRecord(
-        uuid=row.uuid,
-        unit=row.unit,
-        state=CleaningState(row.state),
-        actor=row.actor,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        steps=_parse_steps(row.steps),
-        step_count=row.step_count,
-        reason=row.reason,
+    return DeviceCleanings(
+        tuple(map(_UNIT.read, units)), tuple(map(_RECORD.read, records))
     )
 
 
@@ -395,14 +356,14 @@ def accept_units(session: Session, selection: UnitSelection, actor: str) -> int:
         kind, reason = DeviceEventKind.UNIT_ACCEPTED, f'Accepted by {actor}.'
         _add_event(session, row.device_id, row.key, kind, reason[:REASON_MAX_LENGTH])
     _set_state(session, _is_any(rows), CleanState.CLEAN)
-    for handle in map(_build_handle, rows):
+    for handle in map(_HANDLE.read, rows):
         _follow(session, handle)
     return len(rows)
 
 
 def _lock_waiting(
     session: Session, selection: UnitSelection, action: str
-) -> Sequence[Row[*tuple[Any, ...]]]:
+) -> Sequence[AnyRow]:
     """Lock and return the selected units that wait for an operator."""
     uuid = selection.device_uuid
     if session.scalar(select(Device.id).where(Device.uuid == uuid)) is None:
@@ -419,13 +380,13 @@ def _lock_waiting(
     return rows
 
 
-def _is_any(rows: Sequence[Row[*tuple[Any, ...]]]) -> ColumnElement[bool]:
+def _is_any(rows: Sequence[AnyRow]) -> ColumnElement[bool]:
     return AttachHandle.uuid.in_([row.uuid for row in rows])
 
 
 def list_unclean_units(session: Session) -> tuple[UncleanUnit, ...]:
     """Return the units that are not clean, with the progress of their jobs."""
-    return tuple(map(_unclean_unit, session.execute(_select_unclean())))
+    return tuple(map(_UNCLEAN.read, session.execute(_select_unclean())))
 
 
 def list_unclean_by_provider(session: Session) -> dict[str, list[UncleanUnit]]:
@@ -433,41 +394,34 @@ def list_unclean_by_provider(session: Session) -> dict[str, list[UncleanUnit]]:
     units: defaultdict[str, list[UncleanUnit]] = defaultdict(list)
     statement = _select_unclean().where(Deployable.rp_uuid.is_not(None))
     for row in session.execute(statement):
-        units[row.rp_uuid].append(_unclean_unit(row))
+        units[row.rp_uuid].append(_UNCLEAN.read(row))
     return units
 
 
-# Any: the columns, here and below.
+_UNCLEAN: Final = Record(
+    UncleanUnit,
+    AttachHandle,
+    Device,
+    device_uuid=Device.uuid,
+    unit=AttachHandle.key,
+    state=AttachHandle.clean_state,
+    progress=func.coalesce(JobRow.step, ''),
+    reason=func.coalesce(
+        func.nullif(AttachHandle.clean_reason, ''), JobRow.last_error, ''
+    ),
+    age=From(lambda age: float(age or 0) / 1000, now_ms() - JobRow.created_at),
+)
+
+
+# Any: the columns.
 def _select_unclean() -> Select[*tuple[Any, ...]]:
     of_unit = and_(JobRow.kind == JobType.CLEAN, JobRow.key == AttachHandle.uuid)
     return (
-        select(
-            Device.hostname,
-            Device.uuid,
-            Deployable.rp_uuid,
-            AttachHandle.key,
-            AttachHandle.clean_state,
-            AttachHandle.clean_reason,
-            JobRow.step,
-            JobRow.last_error,
-            (now_ms() - JobRow.created_at).label('age'),
-        )
+        _UNCLEAN.select(Deployable.rp_uuid)
         .select_from(AttachHandle)
         .join(Deployable, AttachHandle.deployable_id == Deployable.id)
         .join(Device, Deployable.device_id == Device.id)
         .outerjoin(JobRow, of_unit)
         .where(AttachHandle.clean_state != CleanState.CLEAN)
         .order_by(Device.hostname, AttachHandle.id)
-    )
-
-
-def _unclean_unit(row: Row[*tuple[Any, ...]]) -> UncleanUnit:
-    return UncleanUnit(
-        hostname=row.hostname,
-        device_uuid=row.uuid,
-        unit=row.key,
-        state=CleanState(row.clean_state),
-        progress=row.step or '',
-        reason=row.clean_reason or row.last_error or '',
-        age=float(row.age or 0) / 1000,
     )

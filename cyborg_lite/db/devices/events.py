@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
+    Label,
     String,
     delete,
     insert,
@@ -17,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_utc
+from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import Deployable, Device
 from cyborg_lite.db.core.tables import DeviceEvent as Row
 from cyborg_lite.db.jobs import outbox
@@ -31,6 +33,8 @@ from cyborg_lite.model.notifications import DEVICE_EVENT_TYPES, DevicePayload
 
 _COLUMNS: Final = ('device_uuid', 'hostname', 'kind', 'unit', 'value', 'reason', 'at')
 _NO_DETAILS: Final = EventDetails()
+_PAYLOAD: Final = Record(DevicePayload, Device, host=Device.hostname)
+_EVENT: Final = Record(DeviceEvent, Row)
 
 
 def add_events(
@@ -108,20 +112,10 @@ def _notify(
     session: Session,
     devices: ColumnElement[bool],
     kind: DeviceEventKind,
-    texts: tuple[ColumnElement[str], ...],
+    texts: tuple[Label[str], ...],
 ) -> None:
     rows = session.execute(
-        select(
-            Device.id,
-            Device.uuid,
-            Device.hostname,
-            Device.type,
-            Device.vendor,
-            Device.model,
-            *texts,
-        )
-        .where(devices)
-        .order_by(Device.id)
+        _PAYLOAD.select(*texts).where(devices).order_by(Device.id)
     ).all()
     classes = session.execute(
         select(Deployable.device_id, Deployable.resource_class)
@@ -130,18 +124,12 @@ def _notify(
         .where(devices, Deployable.resource_class.is_not(None))
     ).all()
     payloads = [
-        DevicePayload(
-            uuid=row.uuid,
-            host=row.hostname,
+        _PAYLOAD.read(
+            row,
             resource_classes=sorted(
-                str(name) for number, name in classes if number == row.id
+                str(name) for number, name in classes if number == row.row_id
             ),
-            type=row.type,
-            vendor=row.vendor,
-            model=row.model,
-            unit=row.unit,
-            value=row.value,
-            reason=row.reason,
+            **{text.name: getattr(row, text.name) for text in texts},
         )
         for row in rows
     ]
@@ -156,7 +144,7 @@ def list_events(session: Session, device_uuid: str) -> tuple[DeviceEvent, ...]:
     :raises DeviceNotFound: there is neither a device nor an event with the uuid
     """
     rows = session.execute(
-        select(Row.kind, Row.at, Row.hostname, Row.unit, Row.value, Row.reason)
+        _EVENT.select()
         .where(Row.device_uuid == device_uuid)
         .order_by(Row.id.desc())
         .limit(MAX_EVENTS)
@@ -165,7 +153,7 @@ def list_events(session: Session, device_uuid: str) -> tuple[DeviceEvent, ...]:
         device = select(Device.id).where(Device.uuid == device_uuid)
         if session.scalar(device) is None:
             raise DeviceNotFound(uuid=device_uuid)
-    return tuple(DeviceEvent(DeviceEventKind(row[0]), *row[1:]) for row in rows)
+    return tuple(map(_EVENT.read, rows))
 
 
 def delete_old_events(session: Session, before: datetime) -> int:

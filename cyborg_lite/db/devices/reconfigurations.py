@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.generations import check_generation, raise_generation
+from cyborg_lite.db.core.records import AnyRow, Record
 from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device, now
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.core.tables import Reconfiguration as RecordRow
@@ -41,15 +42,9 @@ _MAX_SHOWN: Final = 20  # changes of one device
 
 Selects = Callable[[DeviceFacts], bool]
 
-_FACTS: Final = select(
-    Device.id,
-    Device.uuid,
-    Device.hostname,
-    Device.control_address,
-    Device.type,
-    Device.vendor,
-    Device.model,
-    Device.driver,
+_FACTS: Final = Record(DeviceFacts, Device, address=Device.control_address)
+_RECORD: Final = Record(
+    Reconfiguration, RecordRow, phase=func.nullif(RecordRow.phase, '')
 )
 
 
@@ -79,28 +74,30 @@ def find_device(session: Session, uuid: str) -> DeviceFacts:
 
     :raises DeviceNotFound: no device has the uuid
     """
-    row = session.execute(_FACTS.where(Device.uuid == uuid)).one_or_none()
+    statement = _FACTS.select().where(Device.uuid == uuid)
+    row = session.execute(statement).one_or_none()
     if row is None:
         raise DeviceNotFound(uuid=uuid)
-    return _build_facts(row)
+    return _FACTS.read(row)
 
 
 def list_changes(session: Session, device_uuid: str) -> tuple[Reconfiguration, ...]:
     """Return the last changes of a device, the latest first."""
-    rows = session.scalars(
-        select(RecordRow)
+    rows = session.execute(
+        _RECORD.select()
         .join(Device, Device.id == RecordRow.device_id)
         .where(Device.uuid == device_uuid)
         .order_by(RecordRow.id.desc())
         .limit(_MAX_SHOWN)
     )
-    return tuple(map(_build_record, rows))
+    return tuple(map(_RECORD.read, rows))
 
 
 def find_change(session: Session, record_uuid: str) -> Reconfiguration | None:
     """Return a change, or None if its device is removed."""
-    row = session.scalar(select(RecordRow).where(RecordRow.uuid == record_uuid))
-    return None if row is None else _build_record(row)
+    statement = _RECORD.select().where(RecordRow.uuid == record_uuid)
+    row = session.execute(statement).one_or_none()
+    return None if row is None else _RECORD.read(row)
 
 
 def list_users(
@@ -198,7 +195,7 @@ def begin_change(
         )
     )
     return ReconfigurationWork(
-        _build_record(record),
+        _RECORD.read(record),
         device,
         tuple(str(uuid) for uuid in providers),
         is_applied=step == APPLIED,
@@ -243,9 +240,10 @@ def end_change(
     """
     payload = ReconfigurePayload.from_json(job.payload)
     queue.finish_job(session, job)
-    record = session.scalar(
-        select(RecordRow).where(RecordRow.uuid == payload.record_uuid)
-    )
+    statement = _RECORD.select(RecordRow.held_ids, RecordRow.device_id)
+    record = session.execute(
+        statement.where(RecordRow.uuid == payload.record_uuid)
+    ).one_or_none()
     if record is None:
         return  # the device was removed with its host
     if record.held_ids:
@@ -279,7 +277,7 @@ def append_log(log: str, lines: Sequence[str]) -> str:
     return f'{_DROPPED}\n{tail.partition(chr(10))[2]}'
 
 
-def _hold(session: Session, job: Job, record: RecordRow, ids: Collection[int]) -> None:
+def _hold(session: Session, job: Job, record: AnyRow, ids: Collection[int]) -> None:
     reason = hold.find_obstacle(session, ids)
     if reason:
         payload = ReconfigurePayload.from_json(job.payload)
@@ -299,10 +297,12 @@ def _list_affected(
     session: Session, device: DeviceFacts, selects: Selects
 ) -> list[int]:
     rows = session.execute(
-        _FACTS.where(Device.hostname == device.hostname).order_by(Device.id)
+        _FACTS.select().where(Device.hostname == device.hostname).order_by(Device.id)
     )
     return [
-        row.id for row in rows if row.uuid == device.uuid or selects(_build_facts(row))
+        row.row_id
+        for row in rows
+        if row.uuid == device.uuid or selects(_FACTS.read(row))
     ]
 
 
@@ -310,12 +310,13 @@ def _find_id(session: Session, uuid: str) -> int | None:
     return session.scalar(select(Device.id).where(Device.uuid == uuid))
 
 
-def _find_row(session: Session, uuid: str) -> RecordRow:
+def _find_row(session: Session, uuid: str) -> AnyRow:
     """Return the row of a change.
 
     :raises DeviceNotFound: the row was deleted with its device
     """
-    row = session.scalar(select(RecordRow).where(RecordRow.uuid == uuid))
+    statement = _RECORD.select(RecordRow.held_ids).where(RecordRow.uuid == uuid)
+    row = session.execute(statement).one_or_none()
     if row is None:
         raise DeviceNotFound(uuid=uuid)
     return row
@@ -334,33 +335,3 @@ def _update(session: Session, uuid: str, **values: object) -> None:
 def _refuse(new: NewReconfiguration, reason: str) -> None:
     name = new.hardware_set
     raise ReconfigurationRefused(uuid=new.device_uuid, name=name, reason=reason)
-
-
-def _build_facts(
-    row: Row[int, str, str, str, str, str, str, str],
-) -> DeviceFacts:
-    return DeviceFacts(
-        row.uuid,
-        row.hostname,
-        row.control_address,
-        row.type,
-        row.vendor,
-        row.model,
-        row.driver,
-    )
-
-
-def _build_record(row: RecordRow) -> Reconfiguration:
-    return Reconfiguration(
-        uuid=row.uuid,
-        hardware_set=row.hardware_set,
-        settings=row.settings,
-        state=ReconfigurationState(row.state),
-        actor=row.actor,
-        created_at=row.created_at,
-        finished_at=row.finished_at,
-        phase=Phase(row.phase) if row.phase else None,
-        tasks=row.tasks,
-        log=row.log,
-        reason=row.reason,
-    )

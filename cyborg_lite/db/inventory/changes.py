@@ -6,15 +6,16 @@ The stored inventory is read as a flat layout, with the primary keys of its rows
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 from uuid import NAMESPACE_DNS, uuid3, uuid4
 
 from oslo_db.exception import RetryRequest
-from sqlalchemy import Select, delete, insert, not_, or_, select, update
+from sqlalchemy import delete, func, insert, not_, or_, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs.attach_handles import HELD
 from cyborg_lite.db.core.change import change, value_by_row
+from cyborg_lite.db.core.records import AnyRow, From, Record
 from cyborg_lite.db.core.tables import AttachHandle, Attribute, Deployable, Device, now
 from cyborg_lite.db.devices import events
 from cyborg_lite.db.jobs import queue
@@ -33,8 +34,43 @@ from cyborg_lite.model.inventory.facts import (
     StoredInventory,
     name_suffix,
 )
-from cyborg_lite.model.inventory.host_report import CleaningPolicy, HandleType, Health
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.inventory.typed_attributes import read_attributes
+
+DEVICE: Final = Record(
+    DeviceFacts,
+    Device,
+    std_board_info=From(lambda info: info or {}, Device.std_board_info),
+)
+_DEPLOYABLE: Final = Record(
+    DeployableFacts,
+    Deployable,
+    total=Deployable.num_accelerators,
+    driver_name=func.coalesce(Deployable.driver_name, ''),
+    typed_attributes=From(read_attributes, Deployable.typed_attributes),
+)
+HANDLE: Final = Record(HandleFacts, AttachHandle)
+_HANDLES: Final = (
+    HANDLE.select(
+        AttachHandle.deployable_id, AttachHandle.arq_uuid, AttachHandle.clean_state
+    )
+    .join(Deployable, AttachHandle.deployable_id == Deployable.id)
+    .join(Device, Deployable.device_id == Device.id)
+    .order_by(AttachHandle.id)
+)
+_ATTRIBUTES: Final = (
+    select(
+        Attribute.id.label('row_id'),
+        Attribute.deployable_id,
+        Attribute.key,
+        Attribute.value,
+        Attribute.reported,
+        Attribute.hidden,
+    )
+    .join(Deployable, Attribute.deployable_id == Deployable.id)
+    .join(Device, Deployable.device_id == Device.id)
+    .order_by(Attribute.id)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,55 +89,53 @@ class RowIds:
 def load_inventory(session: Session, hostname: str) -> tuple[StoredInventory, RowIds]:
     """Read the inventory of a host, in four SELECTs; in one if the host is new."""
     on_host = Device.hostname == hostname
-    devices = session.scalars(select(Device).where(on_host).order_by(Device.id)).all()
+    statement = DEVICE.select().where(on_host).order_by(Device.id)
+    devices = session.execute(statement).all()
     if not devices:
         return StoredInventory(Layout({}, {}, {}, {}), {}, frozenset()), RowIds()
-    deployables = session.scalars(
-        select(Deployable).join(Device).where(on_host).order_by(Deployable.id)
-    ).all()
-    handles = session.scalars(_select_children(AttachHandle).where(on_host)).all()
-    attributes = session.scalars(_select_children(Attribute).where(on_host)).all()
+    statement = _DEPLOYABLE.select(Deployable.device_id, Deployable.name)
+    statement = statement.add_columns(Deployable.parent_id)
+    statement = statement.join(Device).where(on_host).order_by(Deployable.id)
+    deployables = session.execute(statement).all()
+    handles = session.execute(_HANDLES.where(on_host)).all()
+    attributes = session.execute(_ATTRIBUTES.where(on_host)).all()
     paths = _paths(devices, deployables)
     return _inventory(devices, deployables, handles, attributes, paths)
 
 
-def _select_children(table: Any) -> Select[Any]:
-    """Return a SELECT of the rows of a class that belongs to a deployable."""
-    return (
-        select(table)
-        .join(Deployable, table.deployable_id == Deployable.id)
-        .join(Device, Deployable.device_id == Device.id)
-        .order_by(table.id)
-    )
-
-
 def _paths(
-    devices: Sequence[Device], deployables: Sequence[Deployable]
+    devices: Sequence[AnyRow], deployables: Sequence[AnyRow]
 ) -> dict[int, DeployablePath]:
     """Return the path of each deployable, by its id."""
-    identities = {device.id: device.hardware_id for device in devices}
+    identities = {device.row_id: device.hardware_id for device in devices}
     roots = {row.device_id: row.name for row in deployables if not row.parent_id}
     return {
-        row.id: (identities[row.device_id], name_suffix(row.name, roots[row.device_id]))
+        row.row_id: (
+            identities[row.device_id],
+            name_suffix(row.name, roots[row.device_id]),
+        )
         for row in deployables
     }
 
 
 def _inventory(
-    devices: Sequence[Device],
-    deployables: Sequence[Deployable],
-    handles: Sequence[AttachHandle],
-    attributes: Sequence[Attribute],
+    devices: Sequence[AnyRow],
+    deployables: Sequence[AnyRow],
+    handles: Sequence[AnyRow],
+    attributes: Sequence[AnyRow],
     paths: dict[int, DeployablePath],
 ) -> tuple[StoredInventory, RowIds]:
     ids = RowIds()
     layout = Layout(
-        devices={row.hardware_id: _device_facts(row) for row in devices},
+        devices={row.hardware_id: DEVICE.read(row) for row in devices},
         deployables={
-            paths[row.id]: _deployable_facts(row, paths) for row in deployables
+            paths[row.row_id]: _DEPLOYABLE.read(
+                row, parent=paths[row.parent_id][1] if row.parent_id else None
+            )
+            for row in deployables
         },
         handles={
-            (*paths[row.deployable_id], row.key): _handle_facts(row) for row in handles
+            (*paths[row.deployable_id], row.key): HANDLE.read(row) for row in handles
         },
         attributes={
             (*paths[row.deployable_id], row.key): row.value
@@ -109,15 +143,15 @@ def _inventory(
             if row.reported and not row.hidden
         },
     )
-    ids.devices.update((row.hardware_id, row.id) for row in devices)
+    ids.devices.update((row.hardware_id, row.row_id) for row in devices)
     ids.health.update((row.hardware_id, row.health) for row in devices)
     ids.deployables.update((path, number) for number, path in paths.items())
     for handle in handles:
-        ids.handles[*paths[handle.deployable_id], handle.key] = handle.id
+        ids.handles[*paths[handle.deployable_id], handle.key] = handle.row_id
     for attribute in attributes:
         target = ids.attributes if attribute.reported else ids.admin_attributes
-        target[*paths[attribute.deployable_id], attribute.key] = attribute.id
-    names = {paths[row.id]: row.name for row in deployables}
+        target[*paths[attribute.deployable_id], attribute.key] = attribute.row_id
+    names = {paths[row.row_id]: row.name for row in deployables}
     claimed = frozenset(
         (*paths[row.deployable_id], row.key)
         for row in handles
@@ -128,48 +162,6 @@ def _inventory(
         (*paths[row.deployable_id], row.key) for row in attributes if row.hidden
     )
     return StoredInventory(layout, names, claimed, hidden), ids
-
-
-def _device_facts(row: Device) -> DeviceFacts:
-    return DeviceFacts(
-        type=row.type,
-        vendor=row.vendor,
-        model=row.model,
-        driver=row.driver,
-        control_address=row.control_address,
-        hardware_id=row.hardware_id,
-        std_board_info=row.std_board_info or {},
-        vendor_board_info=row.vendor_board_info,
-        health=Health(row.health),
-        health_reason=row.health_reason,
-    )
-
-
-def _deployable_facts(
-    row: Deployable, paths: dict[int, DeployablePath]
-) -> DeployableFacts:
-    return DeployableFacts(
-        parent=paths[row.parent_id][1] if row.parent_id else None,
-        resource_class=row.resource_class,
-        traits=tuple(row.traits),
-        total=row.num_accelerators,
-        reserved=row.reserved,
-        driver_name=row.driver_name or '',
-        typed_attributes=read_attributes(row.typed_attributes),
-    )
-
-
-def _handle_facts(row: AttachHandle) -> HandleFacts:
-    return HandleFacts(
-        key=row.key,
-        type=HandleType(row.type),
-        info=row.info,
-        needs_host=row.needs_host,
-        managed=row.managed,
-        in_use=row.in_use,
-        missing=row.missing,
-        cleaning=CleaningPolicy(row.cleaning),
-    )
 
 
 _Rows = list[dict[str, Any]]  # columns of any type
@@ -257,7 +249,7 @@ class _Writer:
         self._update(
             Device,
             [
-                {'id': self.ids.devices[identity], **build_device_row(facts)}
+                {'id': self.ids.devices[identity], **DEVICE.write(facts)}
                 for identity, facts in delta.changed.items()
             ],
         )
@@ -271,7 +263,8 @@ class _Writer:
             'status_reason': NEW_DEVICE_REASON if is_held else '',
         }
         self._insert(
-            Device, ({**owner, **build_device_row(f)} for f in delta.new.values())
+            Device,
+            ({**owner, **DEVICE.write(facts)} for facts in delta.new.values()),
         )
         rows = self.session.execute(
             select(Device.hardware_id, Device.id).where(
@@ -356,11 +349,8 @@ class _Writer:
             'rp_uuid': provider,
             'parent_id': parents[path[0], facts.parent or ''] if is_child else None,
             'root_id': parents[path[0], ''] if is_child else None,
-            'resource_class': facts.resource_class,
-            'traits': list(facts.traits),
+            **_DEPLOYABLE.write(facts),
             'num_accelerators': facts.total,
-            'reserved': facts.reserved,
-            'driver_name': facts.driver_name,
             'typed_attributes': [item.to_json() for item in facts.typed_attributes]
             or None,
         }
@@ -378,7 +368,7 @@ class _Writer:
         self._update(
             AttachHandle,
             [
-                {'id': ids[path], **build_handle_row(facts)}
+                {'id': ids[path], **HANDLE.write(facts)}
                 for path, facts in present.items()
             ],
         )
@@ -391,7 +381,7 @@ class _Writer:
                 'uuid': str(uuid4()),
                 'deployable_id': self.ids.deployables[path[:2]],
                 'clean_state': _first_state(facts),
-                **build_handle_row(facts),
+                **HANDLE.write(facts),
             }
             for path, facts in handles.items()
         ]
@@ -453,36 +443,6 @@ class _Writer:
         """
         if change(self.session, statement) != expected:
             raise RetryRequest(HandlesContended())
-
-
-def build_device_row(facts: DeviceFacts) -> dict[str, Any]:
-    """Return the columns of a device that its report states."""
-    return {
-        'type': facts.type,
-        'vendor': facts.vendor,
-        'model': facts.model,
-        'driver': facts.driver,
-        'control_address': facts.control_address,
-        'hardware_id': facts.hardware_id,
-        'std_board_info': dict(facts.std_board_info),
-        'vendor_board_info': facts.vendor_board_info,
-        'health': facts.health,
-        'health_reason': facts.health_reason,
-    }
-
-
-def build_handle_row(facts: HandleFacts) -> dict[str, Any]:
-    """Return the columns of an attach handle that its report states."""
-    return {
-        'key': facts.key,
-        'type': facts.type,
-        'info': dict(facts.info),
-        'needs_host': facts.needs_host,
-        'managed': facts.managed,
-        'in_use': facts.in_use,
-        'missing': facts.missing,
-        'cleaning': facts.cleaning,
-    }
 
 
 def _first_state(facts: HandleFacts) -> CleanState:

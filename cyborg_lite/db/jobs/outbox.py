@@ -12,11 +12,21 @@ from typing import Any, Final
 from uuid import uuid4
 
 from oslo_context import context as oslo_context
-from sqlalchemy import ColumnElement, delete, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    delete,
+    func,
+    insert,
+    literal,
+    null,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import Upsert, change
 from cyborg_lite.db.core.clock import now_ms
+from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import Arq, Lease, UsagePeriod
 from cyborg_lite.db.core.tables import DeviceProfile as ProfileRow
 from cyborg_lite.db.core.tables import Notification as Row
@@ -105,39 +115,31 @@ def add_arqs(session: Session, arqs: ColumnElement[bool], action: str) -> None:
     """
     if not is_enabled(session):
         return
-    rows = session.execute(
-        select(
-            Arq.uuid,
-            Arq.project_id,
-            Arq.resource_class,
-            Arq.device_profile_name,
-            Arq.state,
-            Arq.status_reason,
-            Arq.hostname,
-            Arq.instance_uuid,
-            Arq.bound_at,
-        )
-        .where(arqs)
-        .order_by(Arq.id)
-    )
-    payloads = [_describe_arq(row, action) for row in rows]
+    record = _DELETED_ARQ if action == DELETED else _ARQ
+    rows = session.execute(record.select().where(arqs).order_by(Arq.id))
+    payloads = [record.read(row) for row in rows]
     add_notifications(session, ObjectKind.ARQ, action, payloads)
 
 
-# Any: the columns of the statement above.
-def _describe_arq(row: Any, action: str) -> ArqPayload:
-    is_deleted = action == DELETED
-    return ArqPayload(
-        uuid=row.uuid,
-        project_id=row.project_id,
-        resource_class=row.resource_class,
-        device_profile=row.device_profile_name,
-        state='Deleted' if is_deleted else row.state,
-        status_reason=row.status_reason,
-        host=row.hostname,
-        instance_uuid=row.instance_uuid,
-        bound_at=None if is_deleted else format_ms(row.bound_at),
-    )
+_RENAMED: Final[dict[str, Any]] = {
+    'device_profile': Arq.device_profile_name,
+    'host': Arq.hostname,
+}
+_ARQ: Final = Record(
+    ArqPayload, Arq, **_RENAMED, bound_at=From(format_ms, Arq.bound_at)
+)
+_DELETED_ARQ: Final = Record(
+    ArqPayload, Arq, **_RENAMED, state=literal('Deleted'), bound_at=null()
+)
+_USE: Final = Record(
+    UsedPayload,
+    UsagePeriod,
+    uuid=UsagePeriod.arq_uuid,
+    device_profile=UsagePeriod.device_profile_name,
+    host=UsagePeriod.hostname,
+    started_at=From(format_ms, UsagePeriod.started_at),
+    ended_at=From(format_ms, UsagePeriod.ended_at),
+)
 
 
 def add_uses(session: Session, uuids: Sequence[str]) -> None:
@@ -150,27 +152,14 @@ def add_uses(session: Session, uuids: Sequence[str]) -> None:
         .group_by(UsagePeriod.arq_uuid)
     )
     rows = session.execute(
-        select(UsagePeriod)
+        _USE.select()
         .join(Arq, Arq.uuid == UsagePeriod.arq_uuid)
         # Other ARQs of the call have ended their use earlier.
         .where(UsagePeriod.id.in_(last), Arq.bound_at == UsagePeriod.started_at)
         .order_by(UsagePeriod.id)
-    ).scalars()
-    payloads = [_describe_use(row) for row in rows]
-    add_notifications(session, ObjectKind.ARQ, USED, payloads)
-
-
-def _describe_use(row: UsagePeriod) -> UsedPayload:
-    return UsedPayload(
-        uuid=row.arq_uuid,
-        project_id=row.project_id,
-        resource_class=row.resource_class,
-        device_profile=row.device_profile_name,
-        host=row.hostname,
-        instance_uuid=row.instance_uuid,
-        started_at=format_ms(row.started_at) or '',
-        ended_at=format_ms(row.ended_at) or '',
     )
+    payloads = [_USE.read(row) for row in rows]
+    add_notifications(session, ObjectKind.ARQ, USED, payloads)
 
 
 # --- device profiles ---

@@ -24,6 +24,7 @@ from sqlalchemy import (
     bindparam,
     case,
     delete,
+    false,
     func,
     insert,
     literal_column,
@@ -31,11 +32,11 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy import Row as ResultRow
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import Upsert, Values, change
 from cyborg_lite.db.core.clock import now_ms, read_now_ms
+from cyborg_lite.db.core.records import AnyRow, From, Record
 from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.jobs import (
@@ -71,23 +72,25 @@ _ADD_MANY: Final = Upsert(
 _ADD_OWNED: Final = _ADD.values(
     lease_until=now_ms() + bindparam('lease_ms', type_=BigInteger)
 )
+CANCELLED: Final = 0
+"""The deadline of a job that an operator has cancelled; it has always passed."""
+
 # The locking SELECT reads all values of a job, so no other one is needed.
-_LOCK: Final = select(
-    Row.id,
-    Row.uuid,
-    Row.kind,
-    Row.payload,
-    Row.state,
-    Row.lease,
-    Row.attempts,
-    Row.rerun_requested,
-    Row.step,
-    Row.deadline,
-    Row.request_id,
-    Row.host,
-    case((Row.deadline < now_ms(), True), else_=False).label('expired'),
-    (now_ms() - Row.created_at).label('age_ms'),
-).with_for_update(skip_locked=True)
+_JOB: Final = Record(
+    Job,
+    Row,
+    type=Row.kind,
+    # The values after the UPDATE that leases the job.
+    lease=Row.lease + 1,
+    attempts=Row.attempts + 1,
+    awaited=Row.deadline.is_not(None),
+    expired=case((Row.deadline < now_ms(), True), else_=False),
+    abandoned=Row.state == JobState.RUNNING,
+    cancelled=func.coalesce(Row.deadline == CANCELLED, false()),
+    age=From(lambda milliseconds: milliseconds / 1000, now_ms() - Row.created_at),
+)
+_NEW_JOB: Final = Record(NewJob, Row, type=Row.kind)
+_LOCK: Final = _JOB.select().with_for_update(skip_locked=True)
 _LEASABLE: Final = _LOCK.where(
     Row.kind.in_(bindparam('kinds', expanding=True)),
     or_(
@@ -116,13 +119,8 @@ _FINISH: Final = delete(Row).where(
     _LEASED, Row.rerun_requested == bindparam('rerun_number')
 )
 
-_LockedRow = ResultRow[*tuple[Any, ...]]  # of _LOCK
-
 LONGEST_WAIT_MS: Final = 600_000
 """No job is postponed for longer."""
-
-CANCELLED: Final = 0
-"""The deadline of a job that an operator has cancelled; it has always passed."""
 
 
 def add_job(session: Session, new: NewJob) -> None:
@@ -164,37 +162,31 @@ def add_delayed_jobs(session: Session, jobs: Sequence[tuple[NewJob, int]]) -> No
 
 def add_running_job(session: Session, new: NewJob, owner: Owner) -> Job:
     """Add a job without a key that this process runs at once; return it leased."""
-    values = _values(new) | {
-        'state': JobState.RUNNING,
-        'owner': owner.name,
-        'lease': 1,
-        'lease_ms': owner.lease_ms,
-        'attempts': 1,
-    }
-    change(session, _ADD_OWNED, values)
-    return Job(
-        uuid=values['uuid'],
+    job = Job(
+        uuid=str(uuid4()),
         type=new.type,
-        payload=values['payload'],
+        payload=add_caller(new.payload, new.request_id),
         owner=owner.name,
         lease=1,
         awaited=new.limit_ms is not None,
         request_id=new.request_id,
         host=new.host,
     )
+    times = {'lease_ms': owner.lease_ms, 'limit_ms': new.limit_ms}
+    fixed = {'kind': new.type, 'state': JobState.RUNNING}
+    change(session, _ADD_OWNED, {**_JOB.write(job), **fixed, **times})
+    return job
 
 
 def _values(new: NewJob) -> dict[str, Any]:
     """Return the parameters of ``_ADD``; the database supplies the times."""
     return {
+        **_NEW_JOB.write(new),
         'uuid': str(uuid4()),
         'kind': new.type,
-        'key': new.key,
         'payload': add_caller(new.payload, new.request_id),
         'state': JobState.WAITING,
         'limit_ms': new.limit_ms,
-        'request_id': new.request_id,
-        'host': new.host,
     }
 
 
@@ -262,7 +254,7 @@ def is_leased(session: Session, job: Job) -> bool:
 
 
 def _lease_locked(
-    session: Session, owner: Owner, rows: Sequence[_LockedRow]
+    session: Session, owner: Owner, rows: Sequence[AnyRow]
 ) -> tuple[Job, ...]:
     """Lease jobs that this transaction has locked."""
     if not rows:
@@ -270,7 +262,7 @@ def _lease_locked(
     change(
         session,
         update(Row)
-        .where(Row.id.in_([row.id for row in rows]))
+        .where(Row.id.in_([row.row_id for row in rows]))
         .values(
             state=JobState.RUNNING,
             owner=owner.name,
@@ -279,8 +271,8 @@ def _lease_locked(
             attempts=Row.attempts + 1,
         ),
     )
-    rows = sorted(rows, key=lambda row: int(row.id))
-    return tuple(_leased_job(row, owner) for row in rows)
+    rows = sorted(rows, key=lambda row: int(row.row_id))
+    return tuple(_JOB.read(row, owner=owner.name) for row in rows)
 
 
 def _lock_jobs(
@@ -289,7 +281,7 @@ def _lock_jobs(
     kinds: Collection[str],
     number: int,
     shares: HostShares,
-) -> list[_LockedRow]:
+) -> list[AnyRow]:
     parameters = {
         'kinds': list(kinds),
         'full_hosts': list(shares.full_hosts()),
@@ -298,27 +290,6 @@ def _lock_jobs(
     # Rows that are locked and not leased are free again when the transaction commits.
     rows = session.execute(statement, parameters)
     return [row for row in rows if shares.take(row.host)]
-
-
-def _leased_job(row: _LockedRow, owner: Owner) -> Job:
-    """Return the job of a row that was read before it was leased."""
-    return Job(
-        uuid=row.uuid,
-        type=row.kind,
-        payload=row.payload,
-        owner=owner.name,
-        lease=row.lease + 1,
-        attempts=row.attempts + 1,
-        rerun_requested=row.rerun_requested,
-        step=row.step,
-        awaited=row.deadline is not None,
-        expired=bool(row.expired),
-        abandoned=row.state == JobState.RUNNING,
-        cancelled=row.deadline == CANCELLED,
-        age=row.age_ms / 1000,
-        request_id=row.request_id,
-        host=row.host,
-    )
 
 
 def renew_leases(session: Session, owner: Owner, uuids: Sequence[str]) -> None:
@@ -380,28 +351,24 @@ def replace_job(session: Session, job: Job, new: NewJob) -> Job:
 
     :raises JobLost: this process has lost the lease
     """
-    values: dict[str, Any] = {
-        'kind': new.type,
-        'payload': add_caller(new.payload, job.request_id),
-        'limit_ms': new.limit_ms,
-        'attempts': 1,
-        'step': '',
-        'last_error': '',
-        'host': new.host,
-    }
-    _change(session, job, _BECOME, values)
-    return Job(
-        uuid=job.uuid,
+    replacement = replace(
+        job,
         type=new.type,
-        payload=values['payload'],
-        owner=job.owner,
-        lease=job.lease,
-        rerun_requested=job.rerun_requested,
+        payload=add_caller(new.payload, job.request_id),
+        attempts=1,
+        step='',
         awaited=new.limit_ms is not None,
-        request_id=job.request_id,
         host=new.host,
+        expired=False,
+        abandoned=False,
+        cancelled=False,
+        age=0.0,
         is_replacement=True,
     )
+    values = _JOB.write(replacement, ['payload', 'attempts', 'step', 'host'])
+    values |= {'kind': new.type, 'limit_ms': new.limit_ms, 'last_error': ''}
+    _change(session, job, _BECOME, values)
+    return replacement
 
 
 def record_job_step(session: Session, job: Job, step: str) -> None:

@@ -4,11 +4,13 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy import and_, case, or_, select, union, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change, value_by_row
+from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device, Service
 from cyborg_lite.db.devices import events
 from cyborg_lite.model.hosts.services import AGENT
@@ -23,6 +25,31 @@ class ContestedDevice:
     hostname: str
     control_address: str
     reason: str
+
+
+_CONTESTED: Final = Record(
+    ContestedDevice,
+    Device,
+    reason=case((Device.conflict != '', Device.conflict), else_=Device.health_reason),
+)
+
+
+def _read_product(board: Mapping[str, str] | None) -> str:
+    return (board or {}).get('product_id', '')
+
+
+_OWNED: Final = Record(
+    OwnedDevice,
+    Device,
+    address=Device.control_address,
+    product=From(_read_product, Device.std_board_info),
+    conflict=case(
+        (Device.conflict != '', Device.conflict),
+        (Device.health == Health.CONFLICT, Device.health_reason),
+        else_='',
+    ),
+    reason=Device.health_reason,
+)
 
 
 def list_device_functions(session: Session, hostname: str) -> dict[str, frozenset[str]]:
@@ -60,21 +87,11 @@ def store_conflicts(session: Session, reasons: Mapping[str, str]) -> None:
 def list_contested_devices(session: Session) -> tuple[ContestedDevice, ...]:
     """Return the devices in conflict, whether the agent or a conductor detected it."""
     rows = session.execute(
-        select(
-            Device.hostname,
-            Device.control_address,
-            Device.conflict,
-            Device.health_reason,
-        )
+        _CONTESTED.select()
         .where(or_(Device.conflict != '', Device.health == Health.CONFLICT))
         .order_by(Device.hostname, Device.control_address)
     )
-    return tuple(
-        ContestedDevice(
-            row.hostname, row.control_address, row.conflict or row.health_reason
-        )
-        for row in rows
-    )
+    return tuple(map(_CONTESTED.read, rows))
 
 
 def list_owned_devices(
@@ -84,7 +101,7 @@ def list_owned_devices(
 
     :param hostname: None: of all hosts
     """
-    devices = select(Device).order_by(Device.hostname, Device.control_address)
+    devices = _OWNED.select().order_by(Device.hostname, Device.control_address)
     classes = (
         select(Deployable.device_id, Deployable.resource_class)
         .where(Deployable.resource_class.is_not(None))
@@ -96,25 +113,12 @@ def list_owned_devices(
     for device_id, name in session.execute(classes):
         by_device[device_id].append(name or '')
     return tuple(
-        _owned_device(row, tuple(sorted(by_device[row.id])))
-        for row in session.scalars(devices)
-    )
-
-
-def _owned_device(row: Device, classes: tuple[str, ...]) -> OwnedDevice:
-    board = row.std_board_info or {}
-    contested = row.health == Health.CONFLICT
-    return OwnedDevice(
-        hostname=row.hostname,
-        address=row.control_address,
-        vendor=row.vendor,
-        product=board.get('product_id', ''),
-        model=row.model,
-        driver=row.driver,
-        conflict=row.conflict or (row.health_reason if contested else ''),
-        schedulable=bool(classes),
-        reason=row.health_reason,
-        resource_classes=classes,
+        _OWNED.read(
+            row,
+            resource_classes=tuple(sorted(by_device[row.row_id])),
+            schedulable=row.row_id in by_device,
+        )
+        for row in session.execute(devices)
     )
 
 
