@@ -16,12 +16,13 @@ from cyborg_lite.api.call.validation import JSON_PATCH, Schema
 from cyborg_lite.api.microversion import MINIMUM, V2_5, Microversion
 from cyborg_lite.api.middleware import MICROVERSION
 from cyborg_lite.api.nova_processes import is_nova_api
-from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.base import InvalidInput, NotFound
 from cyborg_lite.errors.requests import (
     NotAcceptable,
     ServiceTokenRequired,
     UnsupportedMediaType,
 )
+from cyborg_lite.model import uuids
 from cyborg_lite.model.text import format_value
 from cyborg_lite.rpc.context import RequestContext
 
@@ -121,6 +122,26 @@ class Call:
                 reason=f'{feature} requires microversion {version} or later; '
                 f'the request has {self.microversion}.'
             )
+
+    def parse_identifier(
+        self, identifier: str, missing: type[NotFound], subject: str = ''
+    ) -> str:
+        """Return the UUID of a path in lower case with hyphens.
+
+        :param missing: error of an object that does not exist
+        :param subject: of the sentence of error 400, which a malformed UUID causes
+            before 2.5; empty: the error is ``missing`` at all microversions
+        :raises InvalidInput: the identifier is no UUID, before 2.5
+        :raises NotFound: the identifier is no UUID; an error of the class ``missing``
+        """
+        uuid = uuids.normalize_uuid(identifier)
+        if uuid is not None:
+            return uuid
+        if self.microversion >= V2_5:
+            raise missing(uuid=f'{format_value(identifier)} (not a UUID)')
+        if subject:
+            return arguments.parse_uuid(subject, identifier)
+        raise missing(uuid=format_value(identifier))
 
     def parse_arguments(self, names: Collection[str], filters: Collection[str]) -> None:
         """Parse the query string into ``arguments``.

@@ -156,7 +156,7 @@ class ArqResource(Resource):
 
         The attach handle is set when the device is ready for the instance.
         """
-        uuid = arguments.parse_uuid('The ARQ id', self.identifier)
+        uuid = call.parse_identifier(self.identifier, ArqNotFound, 'The ARQ id')
         query = Query(filters={'uuid': (uuid,)}, detailed=_needs_details(call))
         for arq in self.conductor.list_arqs(call.caller, query):
             return ArqView(arq)
@@ -185,7 +185,8 @@ class ArqResource(Resource):
 
         The service releases its attach handle.
         """
-        _delete_arqs(self, call, (self.identifier,))
+        uuid = call.parse_identifier(self.identifier, ArqNotFound)
+        _delete_arqs(self, call, (uuid,))
 
 
 class ArqEvents(Resource):
@@ -201,7 +202,7 @@ class ArqEvents(Resource):
         The list starts with the oldest change. Each change has its actor, its time, the
         seconds until the next change, and a reason.
         """
-        uuid = arguments.parse_uuid('The ARQ id', self.identifier)
+        uuid = call.parse_identifier(self.identifier, ArqNotFound, 'The ARQ id')
         return EventList(self.conductor.list_arq_steps(call.caller, uuid))
 
 

@@ -13,20 +13,18 @@ from cyborg_lite.api.schemas import cleanings as schemas
 from cyborg_lite.api.views.cleanings import CleaningList
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.devices import DeviceNotFound
-from cyborg_lite.model import uuids
 from cyborg_lite.model.devices.cleaning import UnitSelection
-from cyborg_lite.model.text import format_value, is_storable
+from cyborg_lite.model.text import is_storable
 
 
 class _CleaningResource(Resource):
     """A path below ``/v2/devices/{uuid}/cleanings``."""
 
-    def _select(self, body: Mapping[str, Any] | None = None) -> UnitSelection:
+    def _select(self, call: Call) -> UnitSelection:
         """Return the units that the path and the body select."""
-        uuid = uuids.normalize_uuid(self.identifier)
-        if uuid is None:
-            raise DeviceNotFound(uuid=format_value(self.identifier))
-        return UnitSelection(uuid, (body or {}).get('unit', ''))
+        uuid = call.parse_identifier(self.identifier, DeviceNotFound)
+        body: Mapping[str, Any] = getattr(call, 'body', None) or {}
+        return UnitSelection(uuid, body.get('unit', ''))
 
 
 class CleaningCollection(_CleaningResource):
@@ -42,7 +40,7 @@ class CleaningCollection(_CleaningResource):
         Each unit has the state of its cleaning, and each clean has its steps and its
         result. Only administrators see the UUIDs in reasons and errors.
         """
-        uuid = self._select().device_uuid
+        uuid = self._select(call).device_uuid
         device = self.conductor.list_cleanings(call.caller, uuid)
         return CleaningList(uuid=uuid, units=device.units, cleanings=device.cleanings)
 
@@ -61,9 +59,8 @@ class RetryCleaning(_CleaningResource):
         and have the clean policy one-time. Without a unit in the body it cleans all
         such units of the device. The response is 409 if the device has none.
         """
-        body = getattr(call, 'body', None)
         actor = call.caller.user_id or 'unknown'
-        self.conductor.retry_cleaning(call.caller, self._select(body), actor)
+        self.conductor.retry_cleaning(call.caller, self._select(call), actor)
 
 
 class AcceptUnits(_CleaningResource):
@@ -84,4 +81,4 @@ class AcceptUnits(_CleaningResource):
         name = call.body['name'].strip()
         if not name or not is_storable(name):
             raise InvalidInput(reason='name must be text without NUL characters.')
-        self.conductor.accept_units(call.caller, self._select(call.body), name)
+        self.conductor.accept_units(call.caller, self._select(call), name)

@@ -30,6 +30,7 @@ from cyborg_lite.model.text import format_value, is_storable
 _INTEGER: Final = re.compile(r'-?[0-9]{1,10}')
 _INT32: Final = range(-(2**31), 2**31)
 
+_MISSING_DEPLOYABLE: Final = (DeployableNotFound, 'The deployable id')
 _RELATED: Final = ('parent_uuid', 'root_uuid')
 _EXACT: Final = ('name', 'device_id', 'rp_uuid', 'driver_name', 'bitstream_id')
 _FILTERS: Final = (*arguments.PAGING, *_RELATED, 'name')
@@ -74,7 +75,7 @@ class DeployableResource(Resource):
 
         A deployable is a part of a device that has its own inventory in Placement.
         """
-        uuid = arguments.parse_uuid('The deployable id', self.identifier)
+        uuid = call.parse_identifier(self.identifier, *_MISSING_DEPLOYABLE)
         brief = not call.selects('attributes_list')
         query = Query(filters={'uuid': (uuid,)}, brief=brief)
         for deployable in self.conductor.list_deployables(call.caller, query):
@@ -95,7 +96,7 @@ class ProgramDeployable(Resource):
         response, which is 202 with a job. Before 2.4 the response is sent when the
         deployable is programmed.
         """
-        uuid = arguments.parse_uuid('The deployable id', self.identifier)
+        uuid = call.parse_identifier(self.identifier, *_MISSING_DEPLOYABLE)
         image = arguments.parse_uuid(
             'image_uuid', call.body[0]['value'][0]['image_uuid']
         )
@@ -176,7 +177,9 @@ class AttributeResource(Resource):
 
         The attribute has a key, a value and the number of its deployable.
         """
-        uuid = arguments.parse_uuid('The attribute id', self.identifier)
+        uuid = call.parse_identifier(
+            self.identifier, AttributeNotFound, 'The attribute id'
+        )
         query = Query(filters={'uuid': (uuid,)})
         for attribute in self.conductor.list_attributes(call.caller, query):
             return AttributeView(attribute)
@@ -190,9 +193,7 @@ class AttributeResource(Resource):
 
         Later reports of the agent do not add a deleted attribute again.
         """
-        uuid = uuids.normalize_uuid(self.identifier)
-        if uuid is None:
-            raise AttributeNotFound(uuid=format_value(self.identifier))
+        uuid = call.parse_identifier(self.identifier, AttributeNotFound)
         self.conductor.delete_attribute(call.caller, uuid, call.generation)
 
 

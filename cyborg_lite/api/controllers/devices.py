@@ -18,7 +18,6 @@ from cyborg_lite.api.views.devices import (
     DeviceView,
 )
 from cyborg_lite.errors.devices import DeviceNotFound, InvalidDevicePatch
-from cyborg_lite.model import uuids
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.modes import MODE_NAME
 from cyborg_lite.model.devices.reconfiguration import ConfigurationRequest
@@ -99,7 +98,7 @@ class DeviceResource(Resource):
         status, reason = _parse_status_change(call.body)
         # The rules of the actions enable and disable apply to the patch too.
         call.authorize(_RULES[status])
-        uuid = _parse_uuid(self.identifier)
+        uuid = call.parse_identifier(self.identifier, DeviceNotFound)
         self.conductor.set_device_status(
             call.caller, uuid, status, reason, call.generation
         )
@@ -108,7 +107,7 @@ class DeviceResource(Resource):
     def _change_mode(self, call: Call) -> DeviceModesView:
         call.require_version(V2_7, f'The path {_MODE}')
         mode = _parse_mode(call.body)
-        uuid = _parse_uuid(self.identifier)
+        uuid = call.parse_identifier(self.identifier, DeviceNotFound)
         plan = self.conductor.change_mode(call.caller, uuid, mode, call.generation)
         return DeviceModesView(plan)
 
@@ -120,14 +119,14 @@ class DeviceResource(Resource):
             settings=value.get('settings', {}),
             actor=call.caller.user_id or 'unknown',
         )
-        uuid = _parse_uuid(self.identifier)
+        uuid = call.parse_identifier(self.identifier, DeviceNotFound)
         configuration = self.conductor.change_configuration(
             call.caller, uuid, request, call.generation
         )
         return DeviceConfigurationView(configuration)
 
     def _build_view(self, call: Call) -> DeviceView:
-        filters = {'uuid': (_parse_uuid(self.identifier),)}
+        filters = {'uuid': (call.parse_identifier(self.identifier, DeviceNotFound),)}
         query = Query(filters=filters, detailed=_needs_arqs(call))
         for device in self.conductor.list_devices(call.caller, query):
             return DeviceView(device)
@@ -147,7 +146,9 @@ class DeviceModes(Resource):
         For each mode the response has the inventory that appears or vanishes, and the
         ARQs that prevent the change.
         """
-        plan = self.conductor.plan_modes(call.caller, _parse_uuid(self.identifier))
+        plan = self.conductor.plan_modes(
+            call.caller, call.parse_identifier(self.identifier, DeviceNotFound)
+        )
         return DeviceModesView(plan)
 
 
@@ -164,7 +165,7 @@ class DeviceConfiguration(Resource):
         The response has the state, the progress and the log of the changes. Change the
         configuration by a PATCH of the device.
         """
-        uuid = _parse_uuid(self.identifier)
+        uuid = call.parse_identifier(self.identifier, DeviceNotFound)
         configuration = self.conductor.show_configuration(call.caller, uuid)
         return DeviceConfigurationView(configuration)
 
@@ -173,7 +174,7 @@ class _DeviceAction(Resource):
     """An action on a device that sets its status."""
 
     def _set_status(self, call: Call, status: DeviceStatus) -> None:
-        uuid = _parse_uuid(self.identifier)
+        uuid = call.parse_identifier(self.identifier, DeviceNotFound)
         self.conductor.set_device_status(
             call.caller, uuid, status, generation=call.generation
         )
@@ -258,17 +259,6 @@ def _parse_single(operations: list[Any], path: str) -> Any:
     return operations[0]['value']
 
 
-def _parse_uuid(identifier: str) -> str:
-    """Return the UUID in lower case with hyphens.
-
-    :raises DeviceNotFound: the identifier is not a UUID
-    """
-    uuid = uuids.normalize_uuid(identifier)
-    if uuid is None:
-        raise DeviceNotFound(uuid=format_value(identifier))
-    return uuid
-
-
 class DeviceEvents(Resource):
     """``/v2/devices/{uuid}/events``"""
 
@@ -281,8 +271,6 @@ class DeviceEvents(Resource):
 
         The history of a removed device stays until it is purged.
         """
-        uuid = uuids.normalize_uuid(self.identifier)
-        if uuid is None:
-            raise DeviceNotFound(uuid=format_value(self.identifier))
+        uuid = call.parse_identifier(self.identifier, DeviceNotFound)
         events = self.conductor.list_device_events(call.caller, uuid)
         return DeviceEventList(uuid=uuid, events=events)

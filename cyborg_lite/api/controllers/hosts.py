@@ -10,7 +10,6 @@ from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_4, V2_7
 from cyborg_lite.api.views.hosts import HostTopologyView, ServiceList, ServiceView
 from cyborg_lite.errors.hosts import HostNotFound, ServiceNotFound
-from cyborg_lite.model import uuids
 from cyborg_lite.model.text import format_value, is_storable
 
 _EXACT: Final = ('binary', 'host', 'state')
@@ -77,7 +76,5 @@ class ServiceResource(Resource):
         resource providers. The response is 409 while the daemon is up, or while ARQs of
         instances use the host.
         """
-        uuid = uuids.normalize_uuid(self.identifier)
-        if uuid is None:
-            raise ServiceNotFound(uuid=format_value(self.identifier))
+        uuid = call.parse_identifier(self.identifier, ServiceNotFound)
         self.conductor.delete_service(call.caller, uuid)

@@ -67,7 +67,7 @@ class JobResource(Resource):
         A user sees the programming jobs of the project. Since 2.7 administrators see
         jobs of all types that are unfinished or failed.
         """
-        uuid = arguments.parse_uuid('The job id', self.identifier)
+        uuid = call.parse_identifier(self.identifier, JobNotFound, 'The job id')
         try:
             job = self.conductor.show_program_job(call.caller, uuid)
         except JobNotFound:
@@ -83,14 +83,7 @@ class JobResource(Resource):
         raise JobNotFound(uuid=uuid)
 
 
-class _JobAction(Resource):
-    """An action on a job."""
-
-    def _parse_uuid(self) -> str:
-        return arguments.parse_uuid('The job id', self.identifier)
-
-
-class RetryJob(_JobAction):
+class RetryJob(Resource):
     """``/v2/jobs/{uuid}/retry``"""
 
     @expose(status=HTTPStatus.ACCEPTED, errors=(409,))
@@ -103,10 +96,11 @@ class RetryJob(_JobAction):
         A failed job gets its full time limit again. The response is 409 if the job is
         running or cancelled. The request may have no body.
         """
-        self.conductor.retry_job(call.caller, self._parse_uuid())
+        uuid = call.parse_identifier(self.identifier, JobNotFound)
+        self.conductor.retry_job(call.caller, uuid)
 
 
-class CancelJob(_JobAction):
+class CancelJob(Resource):
     """``/v2/jobs/{uuid}/cancel``"""
 
     @expose(status=HTTPStatus.ACCEPTED, errors=(409,))
@@ -120,7 +114,8 @@ class CancelJob(_JobAction):
         incomplete changes. A failed job is deleted. The response is 409 for a failed
         release, which must be retried. The request may have no body.
         """
-        self.conductor.cancel_job(call.caller, self._parse_uuid())
+        uuid = call.parse_identifier(self.identifier, JobNotFound)
+        self.conductor.cancel_job(call.caller, uuid)
 
 
 def _parse_request(call: Call) -> JobRequest:

@@ -236,7 +236,6 @@ def test_retry_and_cancel_change_job(admin: Client) -> None:
 @pytest.mark.parametrize('action', ['retry', 'cancel'])
 def test_action_on_unknown_job_returns_404(admin: Client, action: str) -> None:
     assert admin.post(f'/jobs/{IMAGE}/{action}').status == 404
-    assert admin.post(f'/jobs/x/{action}').status == 400
 
 
 @pytest.mark.parametrize('path', ['', '/{0}', '/{0}/retry', '/{0}/cancel'])
