@@ -33,7 +33,7 @@ daemons of the last release. Then record the new fingerprint in this file:
 FINGERPRINTS: Final = {
     'Actor': 'f70a1d2b2cab',
     'AllocatedHandle': '718ba1d2512a',
-    'Arq': 'd62194785d93',
+    'Arq': '348c259d8f89',
     'AttachHandle': '783c4b553fce',
     'Attribute': 'b30921413c7b',
     'AttributeDeclaration': 'bf2b2d6da620',
@@ -107,7 +107,7 @@ FINGERPRINTS: Final = {
     'SetView': 'f7ad16f1c98c',
     'Shortage': '6a468c74de6d',
     'State': '131742d26a6b',
-    'Step': '4cec5c3f085d',
+    'Step': 'e21dffdaa9cf',
     'TopologyDeployable': '35a511a1a19d',
     'TopologyDevice': 'd075eb91b858',
     'TopologyUnit': 'cf31dad982ba',
