@@ -6,15 +6,9 @@ accepts, or raises an error of ``cyborg_lite.errors``.
 """
 
 import copy
-from collections.abc import (
-    Callable,
-    Collection,
-    Hashable,
-    Iterator,
-)
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final, Self
-from urllib.parse import urlsplit
 
 import requests
 from keystoneauth1 import exceptions as keystoneauth
@@ -24,7 +18,6 @@ from keystoneauth1.session import TCPKeepAliveAdapter
 from oslo_config import cfg
 from oslo_context import context as oslo_context
 from oslo_log import log
-from requests.structures import CaseInsensitiveDict
 
 from cyborg_lite.errors.daemons import (
     ConfigurationError,
@@ -41,10 +34,6 @@ _MAX_REASON_LENGTH: Final = 200  # characters
 # The default of an adapter limits the rate by the wall clock. After a backward step
 # every request would wait until the clock reaches the start of the process again.
 _UNLIMITED: Final = nullcontext()
-# Of a request that needs no preparation by the library.
-_PLAIN_OPTIONS: Final = frozenset(
-    {'allow_redirects', 'cert', 'data', 'headers', 'stream', 'timeout', 'verify'}
-)
 
 NO_CREDENTIALS: Final = 'admin'
 """Token that services without authentication, e.g. Placement with noauth2, accept."""
@@ -218,70 +207,8 @@ def _load_auth(conf: cfg.ConfigOpts, group: str) -> plugin.BaseAuthPlugin | None
     return token_endpoint.Token(section.endpoint_override, NO_CREDENTIALS)
 
 
-class _Session(requests.Session):
-    """Session for the requests of keystoneauth, which needs little of a session.
-
-    Proxies and certificates of the environment are read once per service, because they
-    do not change while a process runs. Cookies and ``.netrc`` are not used.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._settings: dict[Hashable, Any] = {}
-
-    # Any, here and below: values of several types, which requests does not name.
-    def request(
-        self, method: Any, url: Any, *positional: Any, **options: Any
-    ) -> requests.Response:
-        """Send a request.
-
-        The library merges settings and prepares redirects for each request. This takes
-        two fifths of the CPU time of a request, so it is left out where it has no
-        effect.
-        """
-        body = options.get('data')
-        is_plain = (
-            not positional
-            and options.keys() <= _PLAIN_OPTIONS
-            and not options.get('allow_redirects', True)
-            and isinstance(body, str | bytes | None)
-        )
-        if not is_plain:
-            return super().request(method, url, *positional, **options)
-        prepared = requests.PreparedRequest()
-        prepared.method, prepared.url = method, url
-        prepared.body = body.encode() if isinstance(body, str) else body
-        headers = {**self.headers, **(options.get('headers') or {})}
-        prepared.headers = CaseInsensitiveDict(headers)
-        prepared.prepare_content_length(prepared.body)
-        settings = self.merge_environment_settings(
-            url, {}, *(options.get(name) for name in ('stream', 'verify', 'cert'))
-        )
-        adapter = self.get_adapter(url)
-        response = adapter.send(prepared, timeout=options.get('timeout'), **settings)
-        if not settings['stream']:
-            response.content  # noqa: B018  # reads it, and frees the connection
-        return response
-
-    def merge_environment_settings(
-        self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any
-    ) -> Any:
-        """Return the settings of a request, from the first one to the same service."""
-        if proxies:
-            return super().merge_environment_settings(
-                url, proxies, stream, verify, cert
-            )
-        service = urlsplit(url)
-        key = service.scheme, service.netloc, stream, verify, cert
-        if key not in self._settings:
-            self._settings[key] = super().merge_environment_settings(
-                url, proxies, stream, verify, cert
-            )
-        return self._settings[key]
-
-
 def _create_session() -> requests.Session:
-    session = _Session()
+    session = requests.Session()
     for scheme in ('http://', 'https://'):
         session.mount(scheme, TCPKeepAliveAdapter(pool_maxsize=_MAX_CONNECTIONS))
     return session

@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
-from unittest import mock
 
 import pytest
 from oslo_config import cfg
@@ -281,16 +280,6 @@ def test_send_after_clock_step_does_not_wait(
         assert remote.send('GET', '/thing').json() == {'a': 1}
 
 
-def test_send_reads_environment_once(remote: Remote) -> None:
-    """Reading it for every request would take a fifth of its CPU time."""
-    with mock.patch(
-        'requests.sessions.get_environ_proxies', autospec=True, return_value={}
-    ) as read:
-        for _ in range(5):
-            remote.send('GET', '/thing')
-    assert read.call_count == 1
-
-
 def test_send_uses_proxy_of_environment(
     connect_remote: ConnectRemote,
     service: HttpService,
@@ -304,20 +293,6 @@ def test_send_uses_proxy_of_environment(
         with pytest.raises(RemoteError):
             remote.send('GET', '/absent')
     assert len(service.requests) == 2
-
-
-def test_send_needs_no_preparation_by_library(
-    remote: Remote, service: HttpService
-) -> None:
-    service.answers['PUT /thing'] = Answer(body={})
-    with mock.patch('requests.Session.prepare_request', autospec=True) as prepare:
-        remote.send('GET', '/thing')
-        remote.send('PUT', '/thing', {'a': 2})
-        remote.send('PUT', '/thing')
-    assert prepare.call_count == 0
-    lengths = [request.headers.get('Content-Length') for request in service.requests]
-    assert lengths == [None, '8', '0']
-    assert {request.headers['Accept-Encoding'] for request in service.requests}
 
 
 def test_send_stream_reads_content_later(remote: Remote, service: HttpService) -> None:
