@@ -60,8 +60,8 @@ class SchemaOutdated(CyborgError):
     advice = 'Run `cyborg-lite-dbsync upgrade`, then start the service again.'
 
 
-class MalformedMessage(InvalidInput):
-    """An RPC message cannot be converted to the class that the method expects."""
+class MalformedData(InvalidInput):
+    """A message, payload, file or column has other JSON than its class declares."""
 
-    message = 'Malformed RPC message: {reason}'
+    message = 'Malformed data: {reason}'
     advice = 'Check that all daemons run compatible versions.'

@@ -4,16 +4,16 @@
 Callers get a client typed as the interface: ``Conductor`` or ``Agents``.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
+from cyborg_lite import codec
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.hosts import HostAway
-from cyborg_lite.rpc import codec
+from cyborg_lite.rpc.arguments import MAX_SIZE, load_answer
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import Dispatcher
 from cyborg_lite.rpc.interface import Agents, Conductor
@@ -51,7 +51,7 @@ class Client:
     ) -> Any:
         """Call a method of any server."""
         message = self._build_message(method, values, keywords)
-        return codec.load_answer(method.answer, self._send(context, message))
+        return load_answer(method.answer, self._send(context, message))
 
     def _build_message(
         self, method: Method, values: Sequence[Any], keywords: dict[str, Any]
@@ -91,7 +91,7 @@ class AgentsClient(Client):
             answer = self._send(context, replace(message, host=host))
         except ServiceUnavailable as error:
             raise HostAway(host=host) from error
-        return codec.load_answer(method.answer, answer)
+        return load_answer(method.answer, answer, MAX_SIZE)
 
 
 def build_conductor(send: Send, timeout: float | None = None) -> Conductor:
@@ -137,11 +137,11 @@ def serve_locally(dispatcher: Dispatcher) -> Send:
 
     def send(context: RequestContext, message: Message) -> Any:
         """Pass a message to the services as JSON."""
-        text = json.dumps([context.to_wire(), dict(message.arguments)])
-        values, arguments = json.loads(text)
+        text = codec.encode([context.to_wire(), message.arguments])
+        values, arguments = codec.decode(list[Any], text)
         received = RequestContext.from_dict(values)
         answer = dispatcher.call(message.method, received, arguments)
-        return json.loads(json.dumps(answer))
+        return codec.decode(object, codec.encode(answer))
 
     return send
 

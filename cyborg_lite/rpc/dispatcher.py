@@ -17,7 +17,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 from oslo_log import log
 
 from cyborg_lite.errors.base import CyborgError
-from cyborg_lite.rpc import codec
+from cyborg_lite.rpc.arguments import dump_answer
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.methods import Interface
 
@@ -101,14 +101,14 @@ class Dispatcher:
 
         :param arguments: JSON values, not checked yet
         :raises CyborgError: the error of the service
-        :raises MalformedMessage: the arguments are not those of the method
+        :raises MalformedData: the arguments are not those of the method
         """
         method = self.interface.methods[name]
         function, takes_context = self._functions[name]
         first = (context,) if takes_context else ()
         try:
             answer = function(*first, **method.load_arguments(arguments))
-            return codec.dump_answer(method.answer, answer)
+            return dump_answer(method.answer, answer)
         except CyborgError:
             raise
         except Exception:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cyborg_lite.errors.daemons import MalformedMessage
-from cyborg_lite.rpc import codec
+from cyborg_lite.errors.daemons import MalformedData
+from cyborg_lite.rpc.arguments import dump_argument, load_argument
 from cyborg_lite.rpc.interface import Agents, Conductor
 from cyborg_lite.rpc.terms import FIRST_VERSION, Terms, find_terms
 from cyborg_lite.rpc.upgrade_levels import parse_level
@@ -50,7 +50,7 @@ class Method:
         arguments = {**dict(zip(self.annotations, values, strict=False)), **keywords}
         defaults, is_compressed = self.defaults, self.terms.is_compressed
         return {
-            name: codec.dump_argument(value, is_compressed=is_compressed)
+            name: dump_argument(value, is_compressed=is_compressed)
             for name, value in arguments.items()
             if name not in defaults or value != defaults[name]
         }
@@ -58,17 +58,15 @@ class Method:
     def load_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of a received call.
 
-        :raises MalformedMessage: an argument is unknown, missing or malformed
+        :raises MalformedData: an argument is unknown, missing or malformed
         """
         annotations, is_compressed = self.annotations, self.terms.is_compressed
         for name in annotations.keys() - arguments.keys() - self.defaults.keys():
-            raise MalformedMessage(reason=f'{self.name} lacks {name}')
+            raise MalformedData(reason=f'{self.name} lacks {name}')
         for name in arguments.keys() - annotations.keys():
-            raise MalformedMessage(reason=f'{self.name} has no argument {name}')
+            raise MalformedData(reason=f'{self.name} has no argument {name}')
         return {
-            name: codec.load_argument(
-                annotations[name], data, is_compressed=is_compressed
-            )
+            name: load_argument(annotations[name], data, is_compressed=is_compressed)
             for name, data in arguments.items()
         }
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file that shows whether the handles of instances exist since the host's boot."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from cyborg_lite.agent.state.state_file import StateFile
 
-_VERSION: Final = 1
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    boot_id: str
 
 
 class Readiness:
@@ -19,16 +22,12 @@ class Readiness:
         :param read_only: another process owns the file
         """
         path = directory / 'ready.json'
-        self._file = StateFile(path, _VERSION, read_only=read_only)
+        self._file = StateFile(path, _Content, read_only=read_only)
 
     def record(self, boot_id: str) -> None:
         """Store that the handles are rebuilt for a boot of the host."""
-        self._file.write({'boot_id': boot_id})
+        self._file.write(_Content(boot_id))
 
     def is_ready(self, boot_id: str) -> bool:
         """Check whether the handles are rebuilt for a boot of the host."""
-        return bool(boot_id) and self._file.read(_parse) == boot_id
-
-
-def _parse(content: dict[str, str]) -> str:
-    return content['boot_id']
+        return bool(boot_id) and self._file.read() == _Content(boot_id)

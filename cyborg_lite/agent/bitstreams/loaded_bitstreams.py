@@ -6,17 +6,13 @@ bitstream is loaded into it. Functions in the topology of an image are reported 
 children of the region while the region contains the function of the image.
 """
 
-import json
-import os
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
-
-from oslo_log import log
 
 from cyborg_lite.agent.bitstreams import layout_functions
+from cyborg_lite.agent.state.state_file import StateFile
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams import function_layout as topology
@@ -28,10 +24,6 @@ from cyborg_lite.model.inventory.host_report import (
     Health,
 )
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
-
-LOG = log.getLogger(__name__)
-
-_FILE: Final = 'loaded.json'
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +44,7 @@ class LoadedBitstreams:
 
         :param host: host of the functions of topologies; None: they have no addresses
         """
-        self._directory = directory
+        self._file = StateFile(directory / 'loaded.json', dict[str, _Entry])
         self._host = host
         self._guard = threading.Lock()
         self._entries: dict[str, _Entry] | None = None  # None: not read yet
@@ -75,7 +67,7 @@ class LoadedBitstreams:
             entries = self._read()
             for name in [name for name in entries if name.startswith(card)]:
                 del entries[name]
-            self._write(entries)
+            self._file.write(entries)
 
     def amend(self, result: DiscoveryResult) -> DiscoveryResult:
         """Add the stored failures and topologies to a discovery result."""
@@ -137,38 +129,9 @@ class LoadedBitstreams:
         with self._guard:
             entries = self._read()
             entries[deployable] = entry
-            self._write(entries)
-
-    def _write(self, entries: Mapping[str, _Entry]) -> None:
-        text = json.dumps({name: asdict(entry) for name, entry in entries.items()})
-        new_file = self._directory / f'{_FILE}.part'
-        try:
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            new_file.write_text(text)
-            os.replace(new_file, self._directory / _FILE)
-        except OSError as error:
-            LOG.error('Cannot save loaded.json: %s', error)
+            self._file.write(entries)
 
     def _read(self) -> dict[str, _Entry]:
         if self._entries is None:
-            try:
-                content = json.loads((self._directory / _FILE).read_text())
-                self._entries = {
-                    name: _parse_entry(entry) for name, entry in content.items()
-                }
-            except FileNotFoundError:
-                self._entries = {}
-            except (OSError, ValueError, TypeError, AttributeError) as error:
-                LOG.error('Cannot read loaded.json: %s', error)
-                self._entries = {}
+            self._entries = self._file.read() or {}
         return self._entries
-
-
-# Any: JSON of a file that an operator may have edited.
-def _parse_entry(content: Mapping[str, Any]) -> _Entry:
-    described = content.get('topology')
-    return _Entry(
-        str(content.get('function_id', '')),
-        described if isinstance(described, str) else None,
-        str(content.get('trouble', '')),
-    )

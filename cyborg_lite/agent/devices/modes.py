@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
 
 from oslo_log import log
 
@@ -26,13 +25,10 @@ from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError
 from cyborg_lite.model.devices.modes import DeviceModes, ModeOrder, list_inventory
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
-from cyborg_lite.rpc import wire
 from cyborg_lite.rpc.dispatcher import serves_host
 from cyborg_lite.rpc.interface import Agents
 
 LOG = log.getLogger(__name__)
-
-_VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,7 @@ class ModeStore:
         :param read_only: another process owns the file
         """
         path = directory / 'modes.json'
-        self._file = StateFile(path, _VERSION, read_only=read_only)
+        self._file = StateFile(path, list[StoredMode], read_only=read_only)
         self._guard = threading.Lock()
         # By hardware id. None: not read yet.
         self._entries: dict[str, StoredMode] | None = None
@@ -100,11 +96,12 @@ class ModeStore:
 
     def _read(self) -> dict[str, StoredMode]:
         if self._entries is None:
-            self._entries = self._file.read(_parse) or {}
+            entries = self._file.read() or ()
+            self._entries = {entry.hardware_id: entry for entry in entries}
         return self._entries
 
     def _write(self) -> None:
-        self._file.write(wire.dump(list(self._read().values())))
+        self._file.write(list(self._read().values()))
 
 
 class Modes:
@@ -332,9 +329,3 @@ class Modes:
 
 def _list_current(driver: SetsModes, device: Device) -> list[str]:
     return [mode.name for mode in driver.modes(device) if mode.is_current]
-
-
-# Any: JSON that was read from a file.
-def _parse(content: Any) -> dict[str, StoredMode]:
-    entries = wire.load_all(StoredMode, content)
-    return {entry.hardware_id: entry for entry in entries}

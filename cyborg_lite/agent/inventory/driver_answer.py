@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from cyborg_lite import codec
 from cyborg_lite.errors.base import CyborgError, InvalidInput
 from cyborg_lite.model.inventory import report_rules
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, HostReport
 from cyborg_lite.model.text import format_value
-from cyborg_lite.rpc import wire
 
 _MAX_FAULT: Final = 400  # characters of the reason
 
@@ -117,7 +117,7 @@ def _list_names(result: DiscoveryResult) -> Iterator[str]:
 
 
 def _check_result(result: DiscoveryResult, scope: DriverScope) -> None:
-    wire.load(DiscoveryResult, wire.dump(result))
+    codec.decode(DiscoveryResult, codec.encode(result))
     driver, address = scope.driver, result.address
     if result.driver != driver:
         reason = f'Driver {driver} reported {address} for driver {result.driver}.'

@@ -9,10 +9,10 @@ the last period decide, and the operator can acknowledge them.
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from oslo_log import log
 
@@ -22,7 +22,6 @@ from cyborg_lite.model.inventory.host_report import Health
 
 LOG = log.getLogger(__name__)
 
-_VERSION: Final = 1
 _FILE: Final = 'pci_errors.json'
 _DIRECTORY: Final = 'acknowledged'  # of the state directory: one empty file per card
 # From the most severe kind to the least severe one.
@@ -64,6 +63,12 @@ class _Errors:
     since: dict[str, str] = field(default_factory=dict)  # UTC, of each reached limit
 
 
+@dataclass(frozen=True, slots=True)
+class _Content:
+    boot_id: str = ''
+    devices: dict[str, _Errors] = field(default_factory=dict)  # by address
+
+
 class PciErrors:
     """The recent PCI errors of all devices, also across restarts of the agent."""
 
@@ -80,10 +85,9 @@ class PciErrors:
         self._limits = limits
         self._clock = clock
         self._directory = state_path / _DIRECTORY
-        self._file = StateFile(state_path / _FILE, _VERSION)
+        self._file = StateFile(state_path / _FILE, _Content)
         self._guard = threading.Lock()
-        self._devices: dict[str, _Errors] | None = None  # None: not read yet
-        self._boot_id = ''
+        self._content: _Content | None = None  # None: not read yet
 
     def assess(self, boot_id: str, address: str, usage: Usage) -> Usage:
         """Return the telemetry of a device with the health that its errors require."""
@@ -97,18 +101,16 @@ class PciErrors:
             errors = devices.get(address, _Errors())
             changed |= self._update_limits(errors)
             if changed:
-                self._file.write(_dump(boot_id, devices))
+                self._file.write(_Content(boot_id, devices))
             return _worst(usage, self._describe(errors))
 
     def _open(self, boot_id: str) -> dict[str, _Errors]:
         """Return the errors by address. A reboot of the host clears them."""
-        stored_boot, devices = self._boot_id, self._devices
-        if devices is None:
-            stored_boot, devices = self._file.read(_parse) or ('', None)
-        if devices is None or stored_boot != boot_id:
-            devices = {}
-        self._boot_id, self._devices = boot_id, devices
-        return devices
+        content = self._content or self._file.read()
+        if content is None or content.boot_id != boot_id:
+            content = _Content(boot_id)
+        self._content = content
+        return content.devices
 
     def _take_acknowledged(self, devices: Mapping[str, _Errors]) -> bool:
         """Clear the errors that the operator has acknowledged."""
@@ -172,10 +174,10 @@ def acknowledge(state_path: Path, address: str) -> None:
 
 def list_unhealthy(state_path: Path) -> dict[str, str]:
     """Return the unhealthy devices of the agent by address, each with the reason."""
-    file = StateFile(state_path / _FILE, _VERSION, read_only=True)
-    _, devices = file.read(_parse) or ('', {})
+    file = StateFile(state_path / _FILE, _Content, read_only=True)
+    content = file.read() or _Content()
     reasons: dict[str, str] = {}
-    for address, errors in devices.items():
+    for address, errors in content.devices.items():
         for severity, since in errors.since.items():
             count = sum(number for _, number in errors.recent.get(severity, ()))
             reasons.setdefault(address, _sentence(severity, count, since))
@@ -205,26 +207,3 @@ def _worst(usage: Usage, assessment: tuple[Health, str]) -> Usage:
     if _RANKS.index(health) <= _RANKS.index(usage.health):
         return usage
     return replace(usage, health=health, reason=reason)
-
-
-# Any: JSON.
-def _dump(boot_id: str, devices: Mapping[str, _Errors]) -> dict[str, Any]:
-    entries = {address: asdict(errors) for address, errors in devices.items()}
-    return {'boot_id': boot_id, 'devices': entries}
-
-
-def _parse(content: Mapping[str, Any]) -> tuple[str, dict[str, _Errors]]:
-    devices = {
-        str(address): _Errors(
-            counters={
-                str(name): int(count) for name, count in entry['counters'].items()
-            },
-            recent={
-                str(severity): [(float(at), int(number)) for at, number in items]
-                for severity, items in entry['recent'].items()
-            },
-            since={str(name): str(text) for name, text in entry['since'].items()},
-        )
-        for address, entry in content['devices'].items()
-    }
-    return str(content['boot_id']), devices

@@ -8,12 +8,12 @@ from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite import codec
 from cyborg_lite.drivers.base import Driver, ReadsUsage
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.message_rules import check_usage
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health
-from cyborg_lite.rpc import wire
 
 LOG = log.getLogger(__name__)
 
@@ -131,7 +131,7 @@ def _validate_usage(usage: Usage) -> Usage:
 
     :raises Exception: a value is invalid
     """
-    checked = round_usage(wire.load(Usage, wire.dump(usage)))
+    checked = round_usage(codec.load(Usage, codec.dump(usage)))
     check_usage(checked)
     return checked
 

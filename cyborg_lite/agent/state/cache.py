@@ -9,14 +9,10 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
 
 from cyborg_lite.agent.state.state_file import StateFile
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import DiscoveryResult
-from cyborg_lite.rpc import wire
-
-_VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +38,12 @@ class Cache:
         :param read_only: never change the files, which another process owns
         """
         results, handles = directory / 'findings.json', directory / 'handles.json'
-        self._results_file = StateFile(results, _VERSION, read_only=read_only)
-        self._handles_file = StateFile(handles, _VERSION, read_only=read_only)
+        self._results_file = StateFile(
+            results, list[DiscoveryResult], read_only=read_only
+        )
+        self._handles_file = StateFile(
+            handles, list[PreparedHandle], read_only=read_only
+        )
         self._guard = threading.Lock()
         self._handles: Mapping[str, PreparedHandle] = {}  # by uuid; never modified
         self._results: Sequence[DiscoveryResult] | None = None  # None: never saved
@@ -51,8 +51,9 @@ class Cache:
     def open(self) -> None:
         """Read the state that an earlier process saved."""
         with self._guard:
-            self._handles = self._handles_file.read(_parse_handles) or {}
-            self._results = self._results_file.read(_parse_results)
+            entries = self._handles_file.read() or ()
+            self._handles = {entry.handle.uuid: entry for entry in entries}
+            self._results = self._results_file.read()
 
     # --- discovery results ---
 
@@ -68,7 +69,7 @@ class Cache:
             if reported == self._results:
                 return
             self._results = reported
-            self._results_file.write(wire.dump(reported))
+            self._results_file.write(reported)
 
     # --- prepared handles ---
 
@@ -127,14 +128,4 @@ class Cache:
             if after == self._handles:
                 return
             self._handles = after
-            self._handles_file.write(wire.dump(list(after.values())))
-
-
-# Any: JSON that was read from a file.
-def _parse_handles(content: Any) -> dict[str, PreparedHandle]:
-    entries = wire.load_all(PreparedHandle, content)
-    return {entry.handle.uuid: entry for entry in entries}
-
-
-def _parse_results(content: Any) -> list[DiscoveryResult]:
-    return list(wire.load_all(DiscoveryResult, content))
+            self._handles_file.write(list(after.values()))

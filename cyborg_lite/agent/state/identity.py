@@ -7,8 +7,9 @@ conductor refuses a second agent with the same host name, by its identity.
 
 import fcntl
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from uuid import UUID, uuid4
 
 from oslo_log import log
@@ -18,10 +19,19 @@ from cyborg_lite.errors.hosts import ForeignState, StateLocked
 
 LOG = log.getLogger(__name__)
 
-_VERSION: Final = 1
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_MODE: Final = 0o600
 _DIRECTORY_MODE: Final = 0o700
+
+
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    uuid: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    host: str
 
 
 def load_identity(directory: Path) -> str:
@@ -29,12 +39,12 @@ def load_identity(directory: Path) -> str:
 
     :param directory: of the state of the agent
     """
-    file = StateFile(directory / 'identity.json', _VERSION)
-    identity = file.read(_parse)
+    file = StateFile(directory / 'identity.json', _Identity)
+    identity = file.read()
     if identity is None:
-        identity = str(uuid4())
-        file.write({'uuid': identity})
-    return identity
+        identity = _Identity(uuid4())
+        file.write(identity)
+    return str(identity.uuid)
 
 
 def check_host(directory: Path, hostname: str) -> None:
@@ -45,22 +55,12 @@ def check_host(directory: Path, hostname: str) -> None:
     :param directory: of the state of the agent
     :raises ForeignState: the state is of another host
     """
-    file = StateFile(directory / 'host.json', _VERSION)
-    recorded = file.read(_parse_host)
+    file = StateFile(directory / 'host.json', _Owner)
+    recorded = file.read()
     if recorded is None:
-        file.write({'host': hostname})
-    elif recorded != hostname:
-        raise ForeignState(path=directory, other=recorded, host=hostname)
-
-
-# Any: JSON that was read from a file.
-def _parse_host(content: Any) -> str:
-    return str(content['host'])
-
-
-# Any: JSON that was read from a file.
-def _parse(content: Any) -> str:
-    return str(UUID(content['uuid']))
+        file.write(_Owner(hostname))
+    elif recorded.host != hostname:
+        raise ForeignState(path=directory, other=recorded.host, host=hostname)
 
 
 class StateLock:

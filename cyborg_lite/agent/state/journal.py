@@ -10,18 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
 
 from oslo_log import log
 
 from cyborg_lite.agent.state.state_file import StateFile
 from cyborg_lite.model.hosts.events import HostEvent, HostEventKind
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
-from cyborg_lite.rpc import wire
 
 LOG = log.getLogger(__name__)
-
-_VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,7 @@ class Journal:
 
         :param capacity: maximum number of stored events
         """
-        self._file = StateFile(directory / 'journal.json', _VERSION)
+        self._file = StateFile(directory / 'journal.json', _Pages)
         self._capacity = capacity
         self._guard = threading.Lock()
         self._pages = _Pages()
@@ -62,7 +58,7 @@ class Journal:
     def open(self) -> None:
         """Read the events that an earlier process stored."""
         with self._guard:
-            self._pages = self._file.read(_parse_pages) or _Pages()
+            self._pages = self._file.read() or _Pages()
             self._last_in_file = self._pages.last
 
     def append(self, events: Iterable[NewEvent]) -> None:
@@ -131,7 +127,7 @@ class Journal:
 
     def _store(self, pages: _Pages) -> None:
         self._pages = pages
-        self._file.write(wire.dump(pages))
+        self._file.write(pages)
 
 
 def _renumber(pages: _Pages, number_in_file: int, last: int) -> _Pages:
@@ -142,8 +138,3 @@ def _renumber(pages: _Pages, number_in_file: int, last: int) -> _Pages:
         for number, event in enumerate(pages.events[len(earlier) :], last + 1)
     )
     return _Pages(last + len(later), True, (*earlier, *later))
-
-
-# Any: JSON that was read from a file.
-def _parse_pages(content: Any) -> _Pages:
-    return wire.load(_Pages, content)

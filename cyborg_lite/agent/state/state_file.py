@@ -5,16 +5,15 @@ A reader finds either the new content or the old content, never a part of it. A 
 file is renamed and kept for the operator, and the agent starts without it.
 """
 
-import json
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from oslo_log import log
 
-from cyborg_lite.errors.base import CyborgError
+from cyborg_lite import codec
+from cyborg_lite.errors.daemons import MalformedData
 
 LOG = log.getLogger(__name__)
 
@@ -22,69 +21,58 @@ T = TypeVar('T')
 
 _VERSION: Final = 'v'
 _CONTENT: Final = 'content'
+_SUPPORTED: Final = 1
 _FILE_MODE: Final = 0o600
 _DIRECTORY_MODE: Final = 0o700
-_PARSE_ERRORS: Final = (
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    RecursionError,  # JSON that is nested too deep
-    CyborgError,
-)
 
 
-class StateFile:
-    """A versioned JSON file. The owner must serialize writes from several threads."""
+class StateFile(Generic[T]):
+    """A JSON file. The owner must serialize writes from several threads."""
 
-    def __init__(self, path: Path, version: int, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, kind: type[T], *, read_only: bool = False) -> None:
         """Store the arguments.
 
-        :param version: version of the content format; other versions are rejected
+        :param kind: class of the content
         :param read_only: never rename a damaged file, which another process owns
         """
         self._read_only = read_only
         self._path = path
-        self._version = version
+        self._kind = kind
         self._write_error = ''
 
-    def read(self, parse: Callable[[Any], T]) -> T | None:
-        """Return the parsed content, or None if the file is missing or damaged.
-
-        :param parse: converts the JSON content, which may be of any type
-        """
+    def read(self) -> T | None:
+        """Return the content, or None if the file is missing or damaged."""
         try:
-            document = json.loads(self._path.read_bytes())
-            if document[_VERSION] != self._version:
-                raise ValueError(f'version {document[_VERSION]}')
-            return parse(document[_CONTENT])
+            # Any: JSON that was read from a file.
+            document = codec.decode(dict[str, Any], self._path.read_bytes())
+            if document.get(_VERSION) != _SUPPORTED:
+                raise MalformedData(reason=f'version {document.get(_VERSION)}')
+            return codec.load(self._kind, document.get(_CONTENT))
         except FileNotFoundError:
             return None
         except OSError as error:
             LOG.warning('Cannot read %s: %s', self._path, error)
-        except _PARSE_ERRORS as error:
+        except MalformedData as error:
             # A damaged file must not prevent the start of the agent.
-            self._rename_damaged(error)
+            self._rename_damaged(error.text)
         return None
 
-    def write(self, content: Any) -> bool:
+    def write(self, content: T) -> bool:
         """Write the content and flush it to disk. Return False if that fails.
 
         A failure is logged when it begins and when it ends.
-
-        :param content: any value that JSON can represent
         """
         new_file = self._path.with_name(f'{self._path.name}.part')
-        text = json.dumps({_VERSION: self._version, _CONTENT: content})
         try:
+            text = codec.encode({_VERSION: _SUPPORTED, _CONTENT: content})
             self._path.parent.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
-            with open(new_file, 'w', opener=_opener) as file:
+            with open(new_file, 'wb', opener=_opener) as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(new_file, self._path)
             _sync_directory(self._path.parent)
-        except OSError as error:
+        except (OSError, MalformedData) as error:
             self._log_write_error(str(error))
             return False
         if self._write_error:
@@ -101,9 +89,9 @@ class StateFile:
             )
         self._write_error = error
 
-    def _rename_damaged(self, error: Exception) -> None:
+    def _rename_damaged(self, reason: str) -> None:
         if self._read_only:
-            LOG.warning('Cannot parse %s: %s', self._path, error)
+            LOG.warning('Cannot parse %s: %s', self._path, reason)
             return
         timestamp = time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())
         renamed = self._path.with_name(f'{self._path.name}.damaged-{timestamp}')
@@ -115,11 +103,9 @@ class StateFile:
             )
             return
         LOG.warning(
-            '%s is damaged (%s: %s). It was renamed to %s, and the agent starts '
-            'without it',
+            '%s is damaged (%s). It was renamed to %s, and the agent starts without it',
             self._path,
-            type(error).__name__,
-            error,
+            reason,
             renamed,
         )
 

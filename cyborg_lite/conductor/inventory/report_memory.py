@@ -5,8 +5,8 @@ import threading
 from collections import OrderedDict
 from typing import Final
 
+from cyborg_lite import codec
 from cyborg_lite.model.inventory.host_report import HostReport
-from cyborg_lite.rpc import compression
 
 _MAX_SIZE: Final = 16 * 2**20  # characters: about 10 000 hosts with 8 devices
 
@@ -29,7 +29,7 @@ class ReportMemory:
 
     def remember(self, report: HostReport) -> None:
         """Replace the report of a host."""
-        digest, text = report.digest, compression.dump(report)
+        digest, text = report.digest, codec.pack(report)
         with self._lock:
             self._forget(report.hostname)
             self._reports[report.hostname] = digest, text
@@ -43,7 +43,7 @@ class ReportMemory:
             known_digest, text = self._reports.get(host, ('', ''))
         if known_digest != digest or not text:
             return None
-        return compression.load(HostReport, text)
+        return codec.unpack(HostReport, text, codec.UNLIMITED)
 
     def _forget(self, host: str) -> None:
         _, text = self._reports.pop(host, ('', ''))

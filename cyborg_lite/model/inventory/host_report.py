@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from cyborg_lite.model.inventory.typed_attributes import TypedAttribute
 
@@ -137,8 +137,6 @@ _encode: Final = json.JSONEncoder(
 @dataclass(frozen=True)
 class HostReport:
     """Inventory report of one host."""
-
-    VERSION: ClassVar[str] = '1.0'
 
     hostname: str
     boot_id: str

@@ -35,7 +35,7 @@ from cyborg_lite.model.devices.devices import DeployableRecord, DeviceRecord
 from cyborg_lite.model.jobs import Job, Owner
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 from cyborg_lite.model.queries import Query
-from cyborg_lite.rpc import codec
+from cyborg_lite.rpc.arguments import dump_answer
 from cyborg_lite.rpc.client import build_conductor, serve_locally
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.methods import CONDUCTOR
@@ -174,7 +174,7 @@ class LocalConductor:
                 raise answer
             if callable(answer):
                 answer = answer(**_load_arguments(message))
-            return codec.dump_answer(CONDUCTOR.methods[message.method].answer, answer)
+            return dump_answer(CONDUCTOR.methods[message.method].answer, answer)
         answer = self._serve(context, message)
         if message.method == 'bind_arqs' and self.binds_at_once:
             self.database.write(complete_binds, list(message.arguments['bindings']))

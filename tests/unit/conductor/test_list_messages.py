@@ -118,10 +118,10 @@ def client(bus: transport.Transport, replies: list[tuple[str, int]]) -> Client:
 @pytest.mark.parametrize(
     ('path', 'version', 'bytes_per_row'),
     [
-        ('devices', '2.0', 45),
-        ('devices', 'latest', 80),
-        ('accelerator_requests', '2.0', 115),
-        ('accelerator_requests', 'latest', 185),
+        ('devices', '2.0', 51),
+        ('devices', 'latest', 92),
+        ('accelerator_requests', '2.0', 142),
+        ('accelerator_requests', 'latest', 234),
     ],
 )
 def test_page_is_one_call_with_few_bytes_per_row(

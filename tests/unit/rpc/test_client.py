@@ -3,7 +3,6 @@
 
 from collections.abc import Sequence
 from typing import Any
-from unittest import mock
 
 import pytest
 
@@ -12,6 +11,7 @@ from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
+from cyborg_lite.model.devices.modes import ModeOrder
 from cyborg_lite.model.queries import Page, Query
 from cyborg_lite.rpc.client import (
     build_agents,
@@ -82,7 +82,7 @@ def test_agent_call_names_host_and_slow_timeout(sender: Sender) -> None:
     assert sender.message == Message('scan', {}, '1.0', 7.0, host='compute-1')
     sender.error = DriverError(reason='of a test')
     with pytest.raises(DriverError, match='of a test'):
-        agents.program(daemon_context(), 'compute-1', mock.sentinel.order)
+        agents.set_mode(daemon_context(), 'compute-1', ModeOrder('0000:3b:00.0', 'vf'))
     assert sender.message.timeout == 180.0
 
 

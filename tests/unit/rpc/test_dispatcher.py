@@ -8,7 +8,7 @@ import pytest
 
 from cyborg_lite.errors.arqs import ArqNotFound
 from cyborg_lite.errors.base import CyborgError
-from cyborg_lite.errors.daemons import MalformedMessage
+from cyborg_lite.errors.daemons import MalformedData
 from cyborg_lite.model.devices.devices import (
     AllocatedHandle,
     ConfirmedHandle,
@@ -89,7 +89,7 @@ def test_call_passes_typed_arguments_to_service(
 
 
 def test_call_returns_answer_as_json(dispatcher: Dispatcher) -> None:
-    assert call(dispatcher, 'list_profile_access', uuid='u') == ['a', 'b']
+    assert call(dispatcher, 'list_profile_access', uuid='u') == ('a', 'b')
 
 
 def test_context_reaches_method_that_takes_it(
@@ -108,7 +108,7 @@ def test_context_reaches_method_that_takes_it(
 def test_malformed_arguments_reach_no_service(
     dispatcher: Dispatcher, devices: DeviceService, arguments: Mapping[str, Any]
 ) -> None:
-    with pytest.raises(MalformedMessage):
+    with pytest.raises(MalformedData):
         call(dispatcher, 'set_device_status', **arguments)
     assert devices.statuses == []
 

@@ -13,7 +13,7 @@ from cyborg_lite import conf as configuration
 from cyborg_lite.cmd.daemons import conductor
 from cyborg_lite.errors.arqs import ArqNotFound
 from cyborg_lite.errors.base import CyborgError
-from cyborg_lite.errors.daemons import MalformedMessage, ServiceUnavailable
+from cyborg_lite.errors.daemons import MalformedData, ServiceUnavailable
 from cyborg_lite.errors.devices import AttributeNotFound, DeployableNotFound
 from cyborg_lite.errors.jobs import JobNotFound
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
@@ -256,5 +256,5 @@ def test_malformed_argument_raises(
     arguments: dict[str, Any],
 ) -> None:
     caller = transport.Caller(bus, INTERFACE.topic, INTERFACE.version)
-    with pytest.raises(MalformedMessage):
+    with pytest.raises(MalformedData):
         caller.send(context, transport.Message(method, arguments, '1.0'))

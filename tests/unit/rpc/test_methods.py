@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 import pytest
 
-from cyborg_lite.errors.daemons import MalformedMessage
+from cyborg_lite.errors.daemons import MalformedData
 from cyborg_lite.model.hosts.services import HeartbeatDetails
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.methods import (
@@ -76,14 +76,14 @@ def test_arguments_with_default_values_are_not_sent() -> None:
     }
     assert CHANGE.dump_arguments(['u', ('a',)], {'size': 0}) == {
         'uuid': 'u',
-        'names': ['a'],
+        'names': ('a',),
         'size': 0,
     }
 
 
 def test_received_arguments_have_their_types() -> None:
     received = CHANGE.load_arguments({'uuid': 'u', 'names': ['a'], 'size': 3})
-    assert received == {'uuid': 'u', 'names': ('a',), 'size': 3}
+    assert received == {'uuid': 'u', 'names': ['a'], 'size': 3}
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,12 @@ def test_received_arguments_have_their_types() -> None:
     [
         ({}, 'lacks uuid'),
         ({'uuid': 'u', 'colour': 'red'}, 'no argument colour'),
-        ({'uuid': None}, 'expected'),
-        ({'uuid': 'u', 'names': 'a'}, 'expected'),
+        ({'uuid': None}, 'Expected'),
+        ({'uuid': 'u', 'names': 'a'}, 'Expected'),
     ],
 )
 def test_other_arguments_are_refused(arguments: Mapping[str, Any], reason: str) -> None:
-    with pytest.raises(MalformedMessage, match=reason):
+    with pytest.raises(MalformedData, match=reason):
         CHANGE.load_arguments(arguments)
 
 

@@ -254,7 +254,7 @@ def test_scan_unsendable_device_affects_only_failing_driver(
     *results, withheld = discovery.scan()
     assert results == healthy.results
     assert withheld.device is None
-    assert 'expected' in withheld.reason
+    assert 'Expected' in withheld.reason
     assert discovery.unavailable_drivers == {}
 
 

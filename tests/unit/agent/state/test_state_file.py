@@ -17,19 +17,23 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / 'nested' / 'state.json'
 
 
-def read_content(path: Path, version: int = 1) -> Any:
-    """Return the content of the file (Any: any JSON value)."""
-    return StateFile(path, version).read(lambda content: content)
+# Any: any JSON value.
+def open_file(path: Path) -> StateFile[Any]:
+    return StateFile(path, object)
+
+
+def read_content(path: Path) -> Any:
+    return open_file(path).read()
 
 
 def test_write_is_read_by_next_process(path: Path) -> None:
     assert read_content(path) is None
-    assert StateFile(path, 1).write({'a': [1, 2]})
+    assert open_file(path).write({'a': [1, 2]})
     assert read_content(path) == {'a': [1, 2]}
 
 
 def test_write_sets_private_permissions(path: Path) -> None:
-    StateFile(path, 1).write([])
+    open_file(path).write([])
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
@@ -37,7 +41,7 @@ def test_write_sets_private_permissions(path: Path) -> None:
 def test_write_failure_preserves_content(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = StateFile(path, 1)
+    file = open_file(path)
     file.write('before')
 
     def raise_disk_full(_number: int) -> None:
@@ -67,7 +71,7 @@ def test_write_syncs_file_before_rename_and_directory(
 
     monkeypatch.setattr(os, 'fsync', record_sync)
     monkeypatch.setattr(os, 'replace', record_replace)
-    StateFile(path, 1).write('x')
+    open_file(path).write('x')
     assert steps == ['file', 'rename', 'directory']
 
 
@@ -78,7 +82,6 @@ def test_write_syncs_file_before_rename_and_directory(
         '{',
         'null',
         '[]',
-        '{"v": 1}',
         '{"v": 2, "content": 1}',
         '\0',
         '{"v": 1, "co',
@@ -96,18 +99,18 @@ def test_read_damaged_file_moves_it_aside(
     assert damaged_file.name.startswith('state.json.damaged-')
     assert damaged_file.read_text() == text
     assert [record.levelname for record in caplog.records] == ['WARNING']
-    assert StateFile(path, 1).write('new')
+    assert open_file(path).write('new')
     assert read_content(path) == 'new'
 
 
 def test_read_invalid_content_moves_file_aside(path: Path) -> None:
-    StateFile(path, 1).write({'uuid': 1})
-    assert StateFile(path, 1).read(lambda content: content['other']) is None
+    open_file(path).write({'uuid': 1})
+    assert StateFile(path, dict[str, str]).read() is None
     assert not path.exists()
 
 
 def test_read_truncated_file_returns_none(path: Path) -> None:
-    StateFile(path, 1).write({'handles': ['a', 'b']})
+    open_file(path).write({'handles': ['a', 'b']})
     text = path.read_text()
     for length in range(len(text)):
         path.write_text(text[:length])
@@ -121,8 +124,15 @@ def test_write_does_not_follow_symlink(path: Path, tmp_path: Path) -> None:
     victim.write_text('precious')
     path.parent.mkdir()
     path.with_name('state.json.part').symlink_to(victim)
-    assert not StateFile(path, 1).write('x')
+    assert not open_file(path).write('x')
     assert victim.read_text() == 'precious'
+
+
+def test_write_refuses_text_that_is_not_unicode(path: Path) -> None:
+    file = open_file(path)
+    file.write('before')
+    assert not file.write('\udcff')
+    assert read_content(path) == 'before'
 
 
 def test_write_failure_is_logged_once(
@@ -131,7 +141,7 @@ def test_write_failure_is_logged_once(
     caplog.set_level(logging.INFO)
     obstacle = tmp_path / 'obstacle'
     obstacle.write_text('')
-    file = StateFile(obstacle / 'state.json', 1)
+    file = open_file(obstacle / 'state.json')
     assert [file.write('x') for _ in range(3)] == [False] * 3
     obstacle.unlink()
     assert file.write('x')
@@ -139,5 +149,5 @@ def test_write_failure_is_logged_once(
 
 
 def test_write_stores_versioned_json(path: Path) -> None:
-    StateFile(path, 3).write('x')
-    assert json.loads(path.read_text()) == {'v': 3, 'content': 'x'}
+    open_file(path).write('x')
+    assert json.loads(path.read_text()) == {'v': 1, 'content': 'x'}

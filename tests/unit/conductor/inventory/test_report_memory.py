@@ -3,8 +3,8 @@
 
 from dataclasses import replace
 
+from cyborg_lite import codec
 from cyborg_lite.conductor.inventory.report_memory import ReportMemory
-from cyborg_lite.rpc import compression
 from tests.builders.reports import HOST, host
 
 REPORT = host(2, 2)
@@ -20,7 +20,7 @@ def test_find_returns_last_report_of_host() -> None:
 
 
 def test_remember_above_maximum_forgets_oldest() -> None:
-    memory = ReportMemory(max_size=2 * len(compression.dump(REPORT)) + 40)
+    memory = ReportMemory(max_size=2 * len(codec.pack(REPORT)) + 40)
     hosts = ['a', 'b', 'a', 'c', 'd']
     for name in hosts:
         memory.remember(replace(REPORT, hostname=name))

@@ -3,6 +3,7 @@
 
 from datetime import UTC, datetime
 
+from cyborg_lite import codec
 from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
 from cyborg_lite.model.devices.devices import (
     AllocatedHandle,
@@ -11,7 +12,6 @@ from cyborg_lite.model.devices.devices import (
 )
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import Health
-from cyborg_lite.rpc import wire
 from tests.builders.bitstream_files import bitstream
 
 HANDLE = AllocatedHandle(
@@ -31,13 +31,13 @@ HANDLE = AllocatedHandle(
 
 
 def test_allocated_handle_survives_transfer() -> None:
-    assert wire.load(AllocatedHandle, wire.dump(HANDLE)) == HANDLE
+    assert codec.load(AllocatedHandle, codec.dump(HANDLE)) == HANDLE
 
 
 def test_allocated_handle_without_optional_fields_uses_defaults() -> None:
     required = ('uuid', 'arq_uuid', 'hostname', 'deployable_name', 'driver')
     message = dict.fromkeys((*required, 'control_address', 'key', 'type'), 'x')
-    handle = wire.load(AllocatedHandle, message)
+    handle = codec.load(AllocatedHandle, message)
     assert (handle.generation, handle.load, handle.host_down) == (0, None, False)
 
 
@@ -57,4 +57,4 @@ def test_device_record_survives_transfer() -> None:
         arqs=('a',),
         usage=Usage(power=5.0),
     )
-    assert wire.load(DeviceRecord, wire.dump(record)) == record
+    assert codec.load(DeviceRecord, codec.dump(record)) == record

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.errors.daemons import MalformedMessage
+from cyborg_lite.errors.daemons import MalformedData
 from cyborg_lite.model.arqs.arqs import Binding
 from cyborg_lite.model.devices.devices import Attribute, DeviceStatus
 from cyborg_lite.model.inventory.report_changes import ReportChanges, diff_reports
 from cyborg_lite.model.queries import Page, Query
-from cyborg_lite.rpc import codec
+from cyborg_lite.rpc import arguments
 from tests.builders.reports import card, report
 
 RECORD = Attribute('u', 1, 'key', 'value', datetime(2026, 11, 21, tzinfo=UTC))
@@ -24,8 +24,8 @@ LONG = (RECORD,) * 100
 # Any, here and below: values of any class, and JSON values.
 def carry(annotation: Any, answer: Any) -> Any:
     """Return an answer as the caller receives it."""
-    data = json.loads(json.dumps(codec.dump_answer(annotation, answer)))
-    return codec.load_answer(annotation, data)
+    data = json.loads(json.dumps(arguments.dump_answer(annotation, answer)))
+    return arguments.load_answer(annotation, data)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def carry(annotation: Any, answer: Any) -> Any:
         (LIST, LONG),
         (tuple[str, ...], ('a',) * 100),
         (tuple[int, ...], (1, 2)),
-        (Sequence[str], ('a', 'b')),
+        (Sequence[str], ['a', 'b']),
         (Attribute, RECORD),
         (int | None, None),
         (int | None, 7),
@@ -50,7 +50,7 @@ def test_answer_arrives_unchanged(annotation: Any, value: object) -> None:
 
 
 def test_long_list_of_records_is_compressed() -> None:
-    text = codec.dump_answer(LIST, LONG)
+    text = arguments.dump_answer(LIST, LONG)
     assert isinstance(text, str)
     assert len(text) < 1000
 
@@ -74,8 +74,8 @@ def test_list_without_cursor_is_no_page() -> None:
     [{}, {'cursor': 5, 'records': []}, {'cursor': None, 'records': {}}, 'text', 7],
 )
 def test_malformed_list_is_refused(answer: Any) -> None:
-    with pytest.raises(MalformedMessage):
-        codec.load_answer(LIST, answer)
+    with pytest.raises(MalformedData):
+        arguments.load_answer(LIST, answer)
 
 
 @pytest.mark.parametrize(
@@ -89,18 +89,18 @@ def test_malformed_list_is_refused(answer: Any) -> None:
     ],
 )
 def test_argument_arrives_unchanged(annotation: Any, value: object) -> None:
-    data = json.loads(json.dumps(codec.dump_argument(value)))
-    assert codec.load_argument(annotation, data) == value
+    data = json.loads(json.dumps(arguments.dump_argument(value)))
+    assert arguments.load_argument(annotation, data) == value
 
 
 def test_compressed_argument_arrives_unchanged() -> None:
     changes = diff_reports(report(*map(card, range(8))))
-    data = codec.dump_argument(changes, is_compressed=True)
+    data = arguments.dump_argument(changes, is_compressed=True)
     assert isinstance(data, str)
-    loaded = codec.load_argument(ReportChanges, data, is_compressed=True)
+    loaded = arguments.load_argument(ReportChanges, data, is_compressed=True)
     assert loaded == changes
-    assert codec.dump_argument('host', is_compressed=True) == 'host'
-    assert codec.load_argument(str, 'host', is_compressed=True) == 'host'
+    assert arguments.dump_argument('host', is_compressed=True) == 'host'
+    assert arguments.load_argument(str, 'host', is_compressed=True) == 'host'
 
 
 @pytest.mark.parametrize(
@@ -108,5 +108,12 @@ def test_compressed_argument_arrives_unchanged() -> None:
     [(str, 7), (int, '7'), (int, True), (Sequence[str], 'text'), (Query, [])],
 )
 def test_malformed_argument_is_refused(annotation: Any, data: object) -> None:
-    with pytest.raises(MalformedMessage):
-        codec.load_argument(annotation, data)
+    with pytest.raises(MalformedData):
+        arguments.load_argument(annotation, data)
+
+
+def test_compressed_answer_is_limited() -> None:
+    data = arguments.dump_answer(LIST, LONG)
+    assert arguments.load_answer(LIST, data, max_size=100_000) == LONG
+    with pytest.raises(MalformedData, match='too long'):
+        arguments.load_answer(LIST, data, max_size=1000)

@@ -9,12 +9,15 @@ import dataclasses
 import typing
 from typing import Any, Final
 
-from cyborg_lite.errors.daemons import MalformedMessage
+from cyborg_lite import codec
+from cyborg_lite.errors.daemons import MalformedData
 from cyborg_lite.model.queries import Page
-from cyborg_lite.rpc import compression, wire
 
 # A shorter list costs less if it is not compressed.
 _LONG: Final = 20  # records
+
+MAX_SIZE: Final = 16 * 2**20
+"""Bytes of JSON in compressed text that an agent sends."""
 
 _CURSOR: Final = 'cursor'
 _RECORDS: Final = 'records'
@@ -27,18 +30,18 @@ def dump_argument(value: Any, *, is_compressed: bool = False) -> Any:
     :param is_compressed: True: a data class becomes compressed text
     """
     if is_compressed and dataclasses.is_dataclass(value):
-        return compression.dump(value)
-    return wire.dump(value)
+        return codec.pack(value)
+    return codec.dump(value)
 
 
 def load_argument(annotation: Any, data: Any, *, is_compressed: bool = False) -> Any:
     """Convert a JSON value to an argument.
 
-    :raises MalformedMessage: the value does not match the annotation
+    :raises MalformedData: the value does not match the annotation, or is too long
     """
     if is_compressed and _is_record_class(annotation):
-        return compression.load(annotation, data)
-    return wire.load(annotation, data)
+        return codec.unpack(annotation, data, MAX_SIZE)
+    return codec.load(annotation, data)
 
 
 def dump_answer(annotation: Any, value: Any) -> Any:
@@ -48,41 +51,39 @@ def dump_answer(annotation: Any, value: Any) -> Any:
     return _dump_records(annotation, value)
 
 
-def load_answer(annotation: Any, data: Any) -> Any:
+def load_answer(annotation: Any, data: Any, max_size: int = codec.UNLIMITED) -> Any:
     """Convert a JSON value to an answer, which is a ``Page`` if it has a cursor.
 
-    :raises MalformedMessage: the value does not match the annotation
+    :param max_size: bytes of JSON in compressed text
+    :raises MalformedData: the value does not match the annotation, or is too long
     """
-    if find_record_class(annotation) is None or not isinstance(data, dict):
-        return _load_records(annotation, data)
+    if not is_list_of_records(annotation) or not isinstance(data, dict):
+        return _load_records(annotation, data, max_size)
     cursor = data.get(_CURSOR)
     if not isinstance(cursor, str | None):
-        raise MalformedMessage(reason='a cursor is not text')
-    return Page.build(_load_records(annotation, data.get(_RECORDS)), cursor)
+        raise MalformedData(reason='a cursor is not text')
+    return Page.build(_load_records(annotation, data.get(_RECORDS), max_size), cursor)
 
 
 def _dump_records(annotation: Any, value: Any) -> Any:
-    cls = find_record_class(annotation)
-    if cls is not None and len(value) > _LONG:
-        return compression.dump_list(cls, value)
-    return wire.dump(value)
+    if is_list_of_records(annotation) and len(value) > _LONG:
+        return codec.pack(value)
+    return codec.dump(value)
 
 
-def _load_records(annotation: Any, data: Any) -> Any:
+def _load_records(annotation: Any, data: Any, max_size: int) -> Any:
     if annotation is None:
         return None
-    cls = find_record_class(annotation)
-    if cls is not None and isinstance(data, str):
-        return compression.load_list(cls, data)
-    return wire.load(annotation, data)
+    if is_list_of_records(annotation) and isinstance(data, str):
+        return codec.unpack(annotation, data, max_size)
+    return codec.load(annotation, data)
 
 
-def find_record_class(annotation: Any) -> type[Any] | None:
-    """Return the data class of a list of records; None: not such a list."""
+def is_list_of_records(annotation: Any) -> bool:
+    """Check whether an annotation is a list of data classes."""
     if typing.get_origin(annotation) is not tuple:
-        return None
-    (cls, *_) = typing.get_args(annotation)
-    return cls if _is_record_class(cls) else None
+        return False
+    return _is_record_class(typing.get_args(annotation)[0])
 
 
 def _is_record_class(annotation: Any) -> bool:
