@@ -33,6 +33,8 @@ def dump(value: Any) -> Any:
     """Return data classes, and containers of data classes, as JSON values."""
     if isinstance(value, Mapping):
         return {str(key): dump(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [dump(item) for item in value]
     if getattr(value, 'OMITS_DEFAULTS', False):
         return {
             name: dump(item)

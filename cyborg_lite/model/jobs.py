@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs: work outside the database that a transaction requires, and its payloads.
 
-Each job type has one payload class. The job table stores a payload as a JSON object.
-The annotations of the class are the only place that names the keys of that object::
+Each job type has one payload class. The job table stores a payload as a JSON object::
 
-    NewJob(JobType.RELEASE, ReleasePayload(handle.uuid).to_json(), key=handle.uuid)
-    payload = ReleasePayload.from_json(job.payload)
+    payload = codec.dump(ReleasePayload(handle.uuid))
+    NewJob(JobType.RELEASE, payload, key=handle.uuid)
+    payload = read_payload(ReleasePayload, job.payload)
 """
 
 import enum
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Annotated, Any, ClassVar, Final, Self, get_type_hints
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final
 
 from cyborg_lite.errors.jobs import InvalidJobPayload
 
@@ -178,150 +178,34 @@ class JobCount:
 
 @dataclass(frozen=True, slots=True)
 class JobPayload:
-    """Input of a job; one class for each job type.
-
-    The annotation of a field names its key in the JSON object of the job table. A field
-    that has its default 0 or False has no key, so that earlier releases can read it.
-    """
+    """Input of a job; one class for each job type."""
 
     TYPE: ClassVar[JobType]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON object that the job table stores."""
-        values = (
-            (entry, getattr(self, entry.name)) for entry in _list_entries(type(self))
-        )
-        return {
-            entry.key: list(value) if isinstance(value, tuple) else value
-            for entry, value in values
-            if not (entry.is_omitted and value == entry.default)
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the payload from the JSON object; other keys are ignored.
-
-        :raises InvalidJobPayload: a key is missing or has a value of another type
-        """
-        return cls(
-            **{entry.name: entry.read(cls.TYPE, data) for entry in _list_entries(cls)}
-        )
+    OMITS_DEFAULTS: ClassVar[bool] = True  # in the job table
 
 
-@dataclass(frozen=True, slots=True)
-class _JsonType:
-    """Values of a type of a field in JSON."""
-
-    noun: str
-    accepts: Callable[[Any], bool]
-
-
-_NUMBER: Final = _JsonType('a number', lambda value: type(value) is int)
-_JSON_TYPES: Final[Mapping[Any, _JsonType]] = {
-    str: _JsonType('a string', lambda value: isinstance(value, str)),
-    str | None: _JsonType(
-        'a string', lambda value: value is None or isinstance(value, str)
-    ),
-    bool: _JsonType('a boolean', lambda value: isinstance(value, bool)),
-    int: _NUMBER,
-    tuple[str, ...]: _JsonType(
-        'a list of strings',
-        lambda value: (
-            isinstance(value, list) and all(isinstance(text, str) for text in value)
-        ),
-    ),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A field of a payload class, and its key in JSON."""
-
-    name: str
-    key: str
-    default: Any  # MISSING: there is none
-    json_type: _JsonType
-
-    @property
-    def is_omitted(self) -> bool:
-        """Check whether the key is absent while the field has its default."""
-        return self.default is not MISSING and self.default is not None
-
-    def read(self, job_type: JobType, data: Mapping[str, Any]) -> Any:
-        """Return the value of the field.
-
-        :raises InvalidJobPayload: the key is missing or has a value of another type
-        """
-        if self.is_omitted and self.key not in data:
-            return self.default
-        value = _read_value(job_type, data, self.key, self.json_type)
-        return tuple(value) if isinstance(value, list) else value
-
-
-def _read_value(
-    job_type: JobType, data: Mapping[str, Any], key: str, json_type: _JsonType
-) -> Any:
-    if key not in data:
-        raise InvalidJobPayload(type=job_type, reason=f'{key} is missing')
-    if not json_type.accepts(data[key]):
-        raise InvalidJobPayload(type=job_type, reason=f'{key} is not {json_type.noun}')
-    return data[key]
-
-
-_ENTRIES: Final[dict[JobType, tuple[_Entry, ...]]] = {}
-
-
-def _list_entries(payload_class: type[JobPayload]) -> tuple[_Entry, ...]:
-    """Return the fields of a payload class; they are read from it once."""
-    if payload_class.TYPE not in _ENTRIES:
-        _ENTRIES[payload_class.TYPE] = _read_entries(payload_class)
-    return _ENTRIES[payload_class.TYPE]
-
-
-def _read_entries(payload_class: type[JobPayload]) -> tuple[_Entry, ...]:
-    hints = get_type_hints(payload_class, include_extras=True)
-    return tuple(
-        _Entry(
-            item.name,
-            hints[item.name].__metadata__[0],
-            item.default,
-            _JSON_TYPES[hints[item.name].__origin__],
-        )
-        for item in fields(payload_class)
-    )
-
-
-_INSTANCE: Final = 'instance'
-_ARQS: Final = 'arqs'
-_PROVIDERS: Final = 'providers'
-_PROJECT: Final = 'project'
-_SUCCEEDED: Final = 'succeeded'
-_HANDLE: Final = 'handle'
-_HOST: Final = 'host'
-_DEEP: Final = 'deep'
-_DEPLOYABLE: Final = 'deployable'
-_IMAGE: Final = 'image'
-_SHELL: Final = 'shell'
 _GENERATION: Final = 'generation'
-_ACTOR: Final = 'actor'
-_DEVICE: Final = 'device'
-_MODE: Final = 'mode'
-_RECORD: Final = 'record'
-_ALTERNATIVES: Final = 'alternatives'
+_ALTERNATIVES: Final = 'has_alternatives'
 
 CALLER_KEY: Final = 'caller'
 """Key of the caller in the payload of a job of any type."""
 CALLER_FIELDS: Final = ('global_request_id', 'user_id', 'project_id')
 
 # In order of preference; see `describe_payload`.
-_SUBJECTS: Final = (_INSTANCE, _HOST, _DEPLOYABLE, _HANDLE, _DEVICE)
+_SUBJECTS: Final = {
+    'instance_uuid': 'instance',
+    'hostname': 'host',
+    'deployable_uuid': 'deployable',
+    'handle_uuid': 'handle',
+    'device_uuid': 'device',
+}
 # The key of a job of the type is one value of its payload.
 _JOB_KEYS: Final[Mapping[str, str]] = {
-    JobType.RELEASE: _HANDLE,
-    JobType.CLEAN: _HANDLE,
-    JobType.PLACEMENT_SYNC: _HOST,
-    JobType.MODE: _DEVICE,
-    JobType.RECONFIGURE: _DEVICE,
+    JobType.RELEASE: 'handle_uuid',
+    JobType.CLEAN: 'handle_uuid',
+    JobType.PLACEMENT_SYNC: 'hostname',
+    JobType.MODE: 'device_uuid',
+    JobType.RECONFIGURE: 'device_uuid',
 }
 
 
@@ -331,15 +215,15 @@ class BindPayload(JobPayload):
 
     TYPE = JobType.BIND
 
-    instance_uuid: Annotated[str, _INSTANCE]
-    arq_uuids: Annotated[tuple[str, ...], _ARQS]
-    provider_uuids: Annotated[tuple[str, ...], _PROVIDERS]
+    instance_uuid: str
+    arq_uuids: tuple[str, ...]
+    provider_uuids: tuple[str, ...]
     # Named by an admin in the bind. It overrides the project that Placement records
     # for the instance. None: not named.
-    project_id: Annotated[str | None, _PROJECT] = None
-    generation: Annotated[int, _GENERATION] = 0  # of the bind; 0: by an earlier release
+    project_id: str | None = None
+    generation: int = 0  # of the bind; 0: by an earlier release
     # The group of an ARQ has alternatives in its profile.
-    has_alternatives: Annotated[bool, _ALTERNATIVES] = False
+    has_alternatives: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,10 +232,10 @@ class NovaEventPayload(JobPayload):
 
     TYPE = JobType.NOVA_EVENT
 
-    instance_uuid: Annotated[str, _INSTANCE]
-    arq_uuids: Annotated[tuple[str, ...], _ARQS]
-    succeeded: Annotated[bool, _SUCCEEDED]
-    generation: Annotated[int, _GENERATION] = 0  # of the bind; 0: of any
+    instance_uuid: str
+    arq_uuids: tuple[str, ...]
+    succeeded: bool
+    generation: int = 0  # of the bind; 0: of any
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,9 +244,9 @@ class ConnectPayload(JobPayload):
 
     TYPE = JobType.CONNECT
 
-    instance_uuid: Annotated[str, _INSTANCE]
-    arq_uuids: Annotated[tuple[str, ...], _ARQS]
-    generation: Annotated[int, _GENERATION] = 0  # of the bind; 0: of any
+    instance_uuid: str
+    arq_uuids: tuple[str, ...]
+    generation: int = 0  # of the bind; 0: of any
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +255,7 @@ class ReleasePayload(JobPayload):
 
     TYPE = JobType.RELEASE
 
-    handle_uuid: Annotated[str, _HANDLE]
+    handle_uuid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,9 +264,9 @@ class PlacementSyncPayload(JobPayload):
 
     TYPE = JobType.PLACEMENT_SYNC
 
-    hostname: Annotated[str, _HOST]
+    hostname: str
     # True: read all providers of the host from Placement again.
-    deep: Annotated[bool, _DEEP] = False
+    deep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,10 +275,10 @@ class ProgramPayload(JobPayload):
 
     TYPE = JobType.PROGRAM
 
-    deployable_uuid: Annotated[str, _DEPLOYABLE]
-    image_uuid: Annotated[str, _IMAGE]
+    deployable_uuid: str
+    image_uuid: str
     # True: the image replaces all regions of the card.
-    is_shell: Annotated[bool, _SHELL]
+    is_shell: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,8 +287,8 @@ class CleanPayload(JobPayload):
 
     TYPE = JobType.CLEAN
 
-    handle_uuid: Annotated[str, _HANDLE]
-    actor: Annotated[str, _ACTOR]
+    handle_uuid: str
+    actor: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,8 +297,8 @@ class ModePayload(JobPayload):
 
     TYPE = JobType.MODE
 
-    device_uuid: Annotated[str, _DEVICE]
-    mode: Annotated[str, _MODE]
+    device_uuid: str
+    mode: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,8 +307,8 @@ class ReconfigurePayload(JobPayload):
 
     TYPE = JobType.RECONFIGURE
 
-    device_uuid: Annotated[str, _DEVICE]
-    record_uuid: Annotated[str, _RECORD]
+    device_uuid: str
+    record_uuid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,7 +337,7 @@ def add_bind_generation(
 
     :param has_alternatives: the group of an ARQ has alternatives
     """
-    payload = {**job.payload, **_generation_to_json(generation)}
+    payload = {**job.payload, _GENERATION: generation}
     if has_alternatives:
         payload[_ALTERNATIVES] = True
     return replace(job, payload=payload)
@@ -478,16 +362,14 @@ def read_caller(payload: Mapping[str, Any]) -> dict[str, str]:
 def read_bind_generation(payload: Mapping[str, Any]) -> int:
     """Return the generation of the bind that a payload of any job type belongs to.
 
-    :returns: 0 if the payload names none, as those of earlier releases
+    :returns: 0 if the payload names none
     :raises InvalidJobPayload: the generation is not a number
     """
-    if _GENERATION not in payload:
-        return 0
-    return int(_read_value(JobType.BIND, payload, _GENERATION, _NUMBER))
-
-
-def _generation_to_json(generation: int) -> dict[str, int]:
-    return {_GENERATION: generation} if generation else {}
+    generation = payload.get(_GENERATION, 0)
+    if type(generation) is not int:
+        reason = 'the generation is not a number'
+        raise InvalidJobPayload(type=JobType.BIND, reason=reason)
+    return generation
 
 
 def describe_payload(payload: Mapping[str, Any]) -> str | None:
@@ -495,7 +377,7 @@ def describe_payload(payload: Mapping[str, Any]) -> str | None:
 
     :returns: None if the payload names no object
     """
-    for key in _SUBJECTS:
+    for key, noun in _SUBJECTS.items():
         if key in payload:
-            return f'{key} {payload[key]}'
+            return f'{noun} {payload[key]}'
     return None

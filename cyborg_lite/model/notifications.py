@@ -8,7 +8,7 @@ JSON schema of each payload.
 
 import enum
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -114,14 +114,6 @@ class ProfilePayload:
 
 
 Payload = ArqPayload | UsedPayload | DevicePayload | ProfilePayload
-
-
-def payload_to_json(payload: Payload, request_id: str | None) -> dict[str, Any]:
-    """Return the payload as a JSON object, with the id of the request.
-
-    :param request_id: None: a daemon caused the event
-    """
-    return {**asdict(payload), 'request_id': request_id}
 
 
 def format_ms(moment: int | None) -> str | None:

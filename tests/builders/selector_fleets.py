@@ -9,6 +9,7 @@ from uuid import uuid4
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
+from cyborg_lite import codec
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.jobs.attempts import Handler
 from cyborg_lite.conductor.providers.selectors import SelectorsHandler
@@ -37,7 +38,7 @@ KNOWN = (
 
 def store_attributes(attributes: Iterable[TypedAttribute]) -> list[dict[str, str]]:
     """Return the column of a deployable."""
-    return [attribute.to_json() for attribute in attributes]
+    return [codec.dump(attribute) for attribute in attributes]
 
 
 def add_deployable(

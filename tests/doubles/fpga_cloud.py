@@ -79,7 +79,7 @@ class Cloud:
 
     def delete_instance(self, job: Job) -> None:
         """Delete the ARQs and the allocation of the instance of a bind."""
-        instance = job.payload['instance']
+        instance = job.payload['instance_uuid']
         self.database.write(release.delete_arqs_of_instance, instance, EVERYBODY, None)
         self.consumers.forget(instance)
 
@@ -145,11 +145,11 @@ class Cloud:
         )
 
     def states(self, job: Job) -> list[str]:
-        return states(self.database, list(job.payload['arqs']))
+        return states(self.database, list(job.payload['arq_uuids']))
 
     def reasons(self, job: Job) -> set[str | None]:
         deployable = self.database.read(arqs.list_arqs, Query(), EVERYBODY)
-        arq_uuids = job.payload['arqs']
+        arq_uuids = job.payload['arq_uuids']
         return {arq.status_reason for arq in deployable if arq.uuid in arq_uuids}
 
     def row(self, name: str = f'{HOST}_0000:5e:00.0') -> tuple[list[str], int]:

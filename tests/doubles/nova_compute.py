@@ -41,7 +41,11 @@ class Compute:
         requested = bindings(self.uuids, card, self.instance)
         accept = requested, Scope(project_id=None), NewJob(JobType.BIND), OWNER
         job = self.database.write(binding.accept_bind, *accept)
-        payload = {'instance': self.instance, 'arqs': self.uuids, 'succeeded': True}
+        payload = {
+            'instance_uuid': self.instance,
+            'arq_uuids': self.uuids,
+            'succeeded': True,
+        }
         event = NewJob(JobType.NOVA_EVENT, payload)
         claimed = self.database.write(
             binding.claim_for_bind, job, self.uuids, None, event

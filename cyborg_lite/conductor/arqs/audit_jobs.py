@@ -10,6 +10,7 @@ from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite import codec
 from cyborg_lite.conductor.arqs.audit import Audit
 from cyborg_lite.conductor.ownership.sharing import SharingCheck
 from cyborg_lite.db.core.engine import Database
@@ -110,7 +111,7 @@ def build_audit_job(request_id: str | None = None) -> NewJob:
 
     :param request_id: of the API request; None: no request has caused the job
     """
-    payload = AuditPayload().to_json()
+    payload = codec.dump(AuditPayload())
     return NewJob(JobType.AUDIT, payload, key=_KEY, request_id=request_id)
 
 

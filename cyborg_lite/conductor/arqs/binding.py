@@ -14,6 +14,7 @@ from typing import Final, Self
 
 from oslo_log import log
 
+from cyborg_lite import codec
 from cyborg_lite.clients.placement import Consumer, Placement
 from cyborg_lite.conductor.arqs.nova_support import (
     NovaRules,
@@ -24,6 +25,7 @@ from cyborg_lite.conductor.hosts.liveness import check_hosts_up
 from cyborg_lite.conductor.profiles.alternatives import correct_alternatives
 from cyborg_lite.db.arqs import binding, claiming
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.arqs import (
     BindCancelled,
     BindExpired,
@@ -87,7 +89,7 @@ def build_bind_job(
     )
     return NewJob(
         JobType.BIND,
-        payload.to_json(),
+        codec.dump(payload),
         limit_ms=rules.deadline * 1000,
         request_id=request_id,
         host=first.hostname,
@@ -108,7 +110,7 @@ def build_nova_event_job(
     """
     return NewJob(
         JobType.NOVA_EVENT,
-        payload.to_json(),
+        codec.dump(payload),
         key=key,
         limit_ms=rules.event_deadline * 1000,
         request_id=request_id,
@@ -145,7 +147,7 @@ class BindHandler:
 
     def run(self, job: Job) -> Job | None:
         """Claim and prepare the handles, and return the Nova event job."""
-        payload = BindPayload.from_json(job.payload)
+        payload = read_payload(BindPayload, job.payload)
         uuids = payload.arq_uuids
         try:
             with self._time('allocation'):
@@ -202,7 +204,7 @@ class BindHandler:
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """Move the ARQs to BindFailed and return the Nova event job."""
-        payload = BindPayload.from_json(job.payload)
+        payload = read_payload(BindPayload, job.payload)
         kind = BindStopped if job.cancelled else BindExpired
         return self._fail(job, payload, kind(reason=reason))
 
@@ -326,7 +328,7 @@ class BindHandler:
         connect = ConnectPayload(payload.instance_uuid, arqs, payload.generation)
         new_job = NewJob(
             JobType.CONNECT,
-            connect.to_json(),
+            codec.dump(connect),
             limit_ms=self._rules.connect_deadline * 1000,
             request_id=job.request_id,
             host=job.host,

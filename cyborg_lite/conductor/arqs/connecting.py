@@ -13,6 +13,7 @@ from cyborg_lite.clients.nova import Nova
 from cyborg_lite.db.arqs import attach_handles
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.arqs import InstanceNotSpawned
 from cyborg_lite.model.jobs import ConnectPayload, Job
 from cyborg_lite.rpc.context import request_context
@@ -38,7 +39,7 @@ class ConnectHandler:
         :raises HostAway: an agent does not answer; the job is postponed
         :raises DriverError: a driver failed; the job is postponed
         """
-        payload = ConnectPayload.from_json(job.payload)
+        payload = read_payload(ConnectPayload, job.payload)
         handles = [
             handle
             for handle in self._database.read(
@@ -65,7 +66,7 @@ class ConnectHandler:
         """Log the failure and finish the job; the ARQs stay Bound."""
         LOG.warning(
             'Handles of instance %s not connected before connect_deadline: %s',
-            ConnectPayload.from_json(job.payload).instance_uuid,
+            read_payload(ConnectPayload, job.payload).instance_uuid,
             reason,
         )
         self._database.write(queue.finish_job, job)

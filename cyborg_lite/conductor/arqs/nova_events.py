@@ -10,6 +10,7 @@ from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.arqs import binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.jobs import Job, NovaEventPayload
 
@@ -34,7 +35,7 @@ class NovaEventHandler:
 
         Nova may answer that it does not know the instance. That answer is final, too.
         """
-        payload = NovaEventPayload.from_json(job.payload)
+        payload = read_payload(NovaEventPayload, job.payload)
         instance, succeeded = payload.instance_uuid, payload.succeeded
         events = [
             BoundEvent(instance, uuid, succeeded)
@@ -77,7 +78,7 @@ class NovaEventHandler:
         """Log the failure and finish the job: Nova does not wait any more."""
         LOG.error(
             'Event for instance %s not delivered before event_deadline: %s',
-            NovaEventPayload.from_json(job.payload).instance_uuid,
+            read_payload(NovaEventPayload, job.payload).instance_uuid,
             reason,
         )
         self._database.write(queue.finish_job, job)

@@ -9,11 +9,13 @@ from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite import codec
 from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
 from cyborg_lite.conductor.jobs.runner import JobRunner
 from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import deployables
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.bitstreams import ProgrammingTimedOut
 from cyborg_lite.errors.daemons import ServiceUnavailable
@@ -102,7 +104,7 @@ class ProgrammingService:
         payload = ProgramPayload(uuid, image_uuid, bitstream.is_shell)
         new_job = NewJob(
             JobType.PROGRAM,
-            payload.to_json(),
+            codec.dump(payload),
             limit_ms=_DEADLINE_MS,
             request_id=context.request_id,
             host=region.hostname,
@@ -160,7 +162,7 @@ class ProgramHandler:
 
     def run(self, job: Job) -> Job | None:
         """Load the image and store the result."""
-        payload = ProgramPayload.from_json(job.payload)
+        payload = read_payload(ProgramPayload, job.payload)
         try:
             region = self._find_region(payload)
         except DeployableNotFound as error:
@@ -205,7 +207,7 @@ class ProgramHandler:
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """Mark the region unusable and end the job."""
-        payload = ProgramPayload.from_json(job.payload)
+        payload = read_payload(ProgramPayload, job.payload)
         LOG.error(
             'Programming deployable %s with image %s ended without a result: %s',
             payload.deployable_uuid,

@@ -14,6 +14,7 @@ from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import modes
 from cyborg_lite.db.devices.modes import ModeDevice
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.devices import DeviceNotFound, ModeRefused, ModeUnknown
@@ -120,7 +121,7 @@ class ModeHandler:
 
     def run(self, job: Job) -> Job | None:
         """Hold the device, have its agent set the mode, and end the hold."""
-        payload = ModePayload.from_json(job.payload)
+        payload = read_payload(ModePayload, job.payload)
         try:
             device = self._database.write(modes.hold_device, job, payload)
         except (DeviceNotFound, ModeRefused) as error:

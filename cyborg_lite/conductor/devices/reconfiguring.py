@@ -22,6 +22,7 @@ from cyborg_lite.db.devices.reconfigurations import (
     ReconfigurationWork,
 )
 from cyborg_lite.db.hosts import services
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.devices import (
@@ -155,7 +156,7 @@ class ReconfigureHandler:
 
     def run(self, job: Job) -> Job | None:
         """Hold the devices, run the playbooks, wait for the report, end the hold."""
-        payload = ReconfigurePayload.from_json(job.payload)
+        payload = read_payload(ReconfigurePayload, job.payload)
         read, write = self._database.read, self._database.write
         record = read(reconfigurations.find_change, payload.record_uuid)
         if record is None:

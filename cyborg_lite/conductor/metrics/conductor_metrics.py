@@ -24,6 +24,7 @@ from cyborg_lite.conductor.metrics.database_metrics import DatabaseCollector
 from cyborg_lite.conductor.metrics.device_metrics import DeviceCollector
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.model.jobs import Job, JobType, NovaEventPayload
 from cyborg_lite.monitoring.serving import serve_metrics
 
@@ -116,7 +117,7 @@ class Metrics:
         :param seconds: time since the job was written
         """
         if job.type == JobType.BIND and replacement is not None:
-            event = NovaEventPayload.from_json(replacement.payload)
+            event = read_payload(NovaEventPayload, replacement.payload)
             result = 'succeeded' if event.succeeded else 'failed'
             self._bind_seconds.labels(result).observe(seconds)
 

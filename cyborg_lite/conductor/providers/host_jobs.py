@@ -21,6 +21,7 @@ from cyborg_lite.conductor.providers.sync import (
 )
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.errors.providers import HostSyncBusy
@@ -144,4 +145,4 @@ class HostSyncJobs:
 
 
 def _is_deep(job: Job) -> bool:
-    return PlacementSyncPayload.from_json(job.payload).deep
+    return read_payload(PlacementSyncPayload, job.payload).deep

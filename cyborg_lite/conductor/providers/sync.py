@@ -18,6 +18,7 @@ from cyborg_lite.conductor.providers.writing import (
 )
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.daemons import RemoteError
@@ -246,7 +247,7 @@ class PlacementSyncHandler:
 
     def run(self, job: Job) -> Job | None:
         """Sync the host of the job."""
-        payload = PlacementSyncPayload.from_json(job.payload)
+        payload = read_payload(PlacementSyncPayload, job.payload)
         self.sync(job, SyncMode(deep=payload.deep))
         return None
 
@@ -259,7 +260,7 @@ class PlacementSyncHandler:
         :raises CyborgError: as ``PlacementSync.sync``
         :raises JobLost: this process has lost the lease
         """
-        hostname = PlacementSyncPayload.from_json(job.payload).hostname
+        hostname = read_payload(PlacementSyncPayload, job.payload).hostname
         # An earlier worker may have sent a write that arrives now.
         mode = replace(mode, fence=mode.fence or job.abandoned)
         try:

@@ -16,11 +16,13 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, func, not_, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite import codec
 from cyborg_lite.db.arqs import release
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import Arq, AttachHandle, Job
 from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.arqs.audit import (
     LEFTOVER_STATES,
@@ -114,13 +116,13 @@ def list_arqs_being_bound(session: Session) -> frozenset[str]:
     return frozenset(
         uuid
         for payload in _list_unfinished_payloads(session, JobType.BIND)
-        for uuid in BindPayload.from_json(payload).arq_uuids
+        for uuid in read_payload(BindPayload, payload).arq_uuids
     )
 
 
 def _list_handles_being_released(session: Session) -> frozenset[str]:
     return frozenset(
-        ReleasePayload.from_json(payload).handle_uuid
+        read_payload(ReleasePayload, payload).handle_uuid
         for payload in _list_unfinished_payloads(session, JobType.RELEASE)
     )
 
@@ -141,7 +143,7 @@ def _failed_release_jobs(session: Session) -> dict[str, str]:
         Job.kind == JobType.RELEASE, Job.state == JobState.FAILED
     )
     return {
-        ReleasePayload.from_json(row.payload).handle_uuid: row.uuid
+        read_payload(ReleasePayload, row.payload).handle_uuid: row.uuid
         for row in session.execute(failed)
     }
 
@@ -195,7 +197,7 @@ def fail_bind(session: Session, suspect: Suspect, request_id: str | None) -> boo
         generation=max((row.generation for row in rows), default=0),
     )
     new = NewJob(
-        JobType.BIND, payload.to_json(), limit_ms=_EXPIRED, request_id=request_id
+        JobType.BIND, codec.dump(payload), limit_ms=_EXPIRED, request_id=request_id
     )
     queue.add_job(session, new)
     return True

@@ -13,6 +13,7 @@ from typing import Final
 from sqlalchemy import and_, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite import codec
 from cyborg_lite.db.arqs import usages
 from cyborg_lite.db.arqs.arqs import NO_FAILURE, describe_failure, record_step
 from cyborg_lite.db.arqs.attach_handles import list_handles_to_rebuild
@@ -173,7 +174,7 @@ def _add_connect_jobs(
     session: Session, arqs: Sequence[Arq], limit_ms: int, host: str
 ) -> None:
     for instance, generation, uuids in _group_by_bind(arqs):
-        payload = ConnectPayload(instance, uuids, generation).to_json()
+        payload = codec.dump(ConnectPayload(instance, uuids, generation))
         job = NewJob(JobType.CONNECT, payload, limit_ms=limit_ms, host=host)
         queue.add_job(session, job)
 
@@ -182,5 +183,5 @@ def _add_nova_events(
     session: Session, arqs: Sequence[Arq], succeeded: bool, limit_ms: int
 ) -> None:
     for instance, generation, uuids in _group_by_bind(arqs):
-        payload = NovaEventPayload(instance, uuids, succeeded, generation).to_json()
+        payload = codec.dump(NovaEventPayload(instance, uuids, succeeded, generation))
         queue.add_job(session, NewJob(JobType.NOVA_EVENT, payload, limit_ms=limit_ms))

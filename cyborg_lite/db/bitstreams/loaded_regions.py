@@ -6,18 +6,17 @@ transaction that ends the bind, or a release after a crash, knows what to load.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite import codec
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.tables import Deployable, LoadedRegion
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
-
-_FIELDS: Final = frozenset(field.name for field in fields(Bitstream))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +30,7 @@ class PreviousLoad:
 # Any: JSON that this module has written.
 def parse_bitstream(stored: Mapping[str, Any] | None) -> Bitstream | None:
     """Return the bitstream of a column; ignore fields of newer conductors."""
-    if stored is None:
-        return None
-    return Bitstream(**{key: stored[key] for key in stored if key in _FIELDS})
+    return None if stored is None else codec.load(Bitstream, stored)
 
 
 def record_bind_load(session: Session, deployable_id: int, function_id: str) -> None:
@@ -70,7 +67,7 @@ def record_loaded_bitstream(
     session: Session, deployable_id: int, bitstream: Bitstream
 ) -> None:
     """Store the bitstream that was loaded; the region is usable."""
-    values = {'bitstream': asdict(bitstream), 'unusable_reason': ''}
+    values = {'bitstream': codec.dump(bitstream), 'unusable_reason': ''}
     _write(session, deployable_id, _find_row(session, deployable_id), values)
 
 

@@ -44,6 +44,7 @@ from cyborg_lite.db.devices import events, hold
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory.changes import load_inventory, write_changes
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.devices import DeployableInUse, DeployableNotFound
 from cyborg_lite.errors.jobs import JobNotFound
 from cyborg_lite.model.bitstreams import bitstreams
@@ -246,7 +247,7 @@ def begin_load(
     if hold.is_changing(session, [region.device_id]):
         reason = 'the mode or the configuration of its device is being changed.'
         raise DeployableInUse(uuid=region.uuid, reason=reason)
-    payload = ProgramPayload.from_json(job.payload)
+    payload = read_payload(ProgramPayload, job.payload)
     affected = _affected_deployables(region, payload.is_shell)
     handles = AttachHandle.deployable_id.in_(affected)
     is_free = AttachHandle.arq_uuid.is_(None), AttachHandle.preparing.is_(False)
@@ -268,7 +269,7 @@ def end_load(
     :param failure: why the load failed; None: it succeeded
     :raises JobLost: another conductor took over the job
     """
-    whole_card = ProgramPayload.from_json(job.payload).is_shell
+    whole_card = read_payload(ProgramPayload, job.payload).is_shell
     affected = _affected_deployables(region, whole_card)
     handles = AttachHandle.deployable_id.in_(affected)
     reserved = update(AttachHandle).where(handles, AttachHandle.arq_uuid.is_(None))

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types of columns that SQLAlchemy lacks, and settings of all tables."""
 
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from sqlalchemy import BigInteger, DateTime, Integer, TypeDecorator
 from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Dialect
+
+from cyborg_lite import codec
+from cyborg_lite.model.inventory.typed_attributes import AttributeType, TypedAttribute
 
 # Explicit names, so that a later revision can drop a constraint of an earlier one.
 CONSTRAINT_NAMES: Final = {
@@ -50,3 +54,19 @@ class UtcDateTime(TypeDecorator[datetime]):
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         """Convert naive UTC to an aware time."""
         return None if value is None else value.replace(tzinfo=UTC)
+
+
+# Any: JSON that a conductor of any release has written.
+def read_attributes(
+    stored: Iterable[Mapping[str, Any]] | None,
+) -> tuple[TypedAttribute, ...]:
+    """Return the typed attributes of a column.
+
+    An attribute whose type this release does not know is left out.
+
+    :param stored: None: no attributes
+    :raises MalformedData: an attribute is malformed
+    """
+    types = {kind.value for kind in AttributeType}
+    known = [data for data in stored or () if data.get('type') in types]
+    return codec.load(tuple[TypedAttribute, ...], known)

@@ -31,6 +31,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 from cyborg_lite.db.core.column_types import UtcDateTime
 from cyborg_lite.db.core.records import AnyRow
 from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.errors.daemons import MalformedData
 from cyborg_lite.model import cursors
 from cyborg_lite.model.cursors import Cursor
 from cyborg_lite.model.queries import Page, Query
@@ -370,7 +371,7 @@ def convert_rows(rows: Rows, table: Any, convert: Callable[[Any], T]) -> Iterato
             if isinstance(row, UnreadableRow):
                 raise row.error
             yield convert(row)
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, MalformedData) as error:
             LOG.error(
                 'Row %s of table %s has an invalid value and is not shown. Correct or '
                 'delete the row: %s',

@@ -8,7 +8,7 @@ of a clean numbers the orders for the agent: a later clean has a higher number.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import replace
 from typing import Any, Final
 from uuid import uuid4
 
@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from cyborg_lite import codec
 from cyborg_lite.db.arqs.attach_handles import HANDLE_FIELDS
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_ms
@@ -40,6 +41,7 @@ from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.devices import events, hold
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.devices import CleaningRefused, DeviceNotFound
 from cyborg_lite.errors.drivers import DeviceBusy
 from cyborg_lite.model.devices.cleaning import (
@@ -103,7 +105,7 @@ def begin_cleaning(session: Session, job: Job) -> CleanWork | None:
     :raises DeviceBusy: a job changes the device; the call may be repeated
     :raises JobLost: another conductor took over the job
     """
-    payload = CleanPayload.from_json(job.payload)
+    payload = read_payload(CleanPayload, job.payload)
     queue.record_job_step(session, job, job.step)
     row = session.execute(
         _UNITS.where(AttachHandle.uuid == payload.handle_uuid, _DIRTY)
@@ -256,33 +258,20 @@ def _store_steps(
     columns = dict(values)
     if progress is not None:
         results = merge_results(work.stored, progress.results)
-        columns['steps'] = [_step_to_json(result) for result in results]
+        columns['steps'] = codec.dump(tuple(map(_limit_error, results)))
     if progress is not None and progress.steps:
         columns['step_count'] = len(progress.steps)
     record = Cleaning.uuid == work.record_uuid
     change(session, update(Cleaning).where(record).values(**columns))
 
 
-def _step_to_json(result: CleanStepResult) -> dict[str, str]:
-    texts = {'name': result.name, 'started_at': result.started_at.isoformat()}
-    if result.finished_at is not None:
-        texts['finished_at'] = result.finished_at.isoformat()
-    return {**texts, 'tool': result.tool, 'error': result.error[:REASON_MAX_LENGTH]}
+def _limit_error(result: CleanStepResult) -> CleanStepResult:
+    return replace(result, error=result.error[:REASON_MAX_LENGTH])
 
 
-def _parse_steps(stored: Sequence[Mapping[str, str]]) -> tuple[CleanStepResult, ...]:
-    return tuple(
-        CleanStepResult(
-            name=step['name'],
-            started_at=datetime.fromisoformat(step['started_at']),
-            finished_at=datetime.fromisoformat(step['finished_at'])
-            if 'finished_at' in step
-            else None,
-            tool=step.get('tool', ''),
-            error=step.get('error', ''),
-        )
-        for step in stored
-    )
+# Any: JSON that this module has written.
+def _parse_steps(stored: Any) -> tuple[CleanStepResult, ...]:
+    return codec.load(tuple[CleanStepResult, ...], stored)
 
 
 # --- operators ---

@@ -15,6 +15,7 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.column_types import read_attributes
 from cyborg_lite.db.core.generations import check_generation
 from cyborg_lite.db.core.query import (
     Collection,
@@ -37,7 +38,6 @@ from cyborg_lite.errors.devices import (
 )
 from cyborg_lite.model.devices.devices import Attribute, DeployableRecord
 from cyborg_lite.model.inventory.attribute_keys import attribute_sort_key
-from cyborg_lite.model.inventory.typed_attributes import read_attributes
 from cyborg_lite.model.queries import Query
 
 _PARENT: Final = aliased(Row)

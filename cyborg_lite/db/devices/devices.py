@@ -27,6 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from cyborg_lite import codec
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.generations import check_generation
 from cyborg_lite.db.core.query import (
@@ -49,7 +50,7 @@ from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES, State
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.devices.impact import DeviceImpact
-from cyborg_lite.model.devices.telemetry import Usage, usage_from_json
+from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, Health
 from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.queries import Query
@@ -95,7 +96,7 @@ def _render_board(text: str | None) -> str | None:
 
 # Any: JSON.
 def _read_usage(telemetry: Any) -> Usage | None:
-    return None if telemetry is None else usage_from_json(telemetry)
+    return None if telemetry is None else codec.load(Usage, telemetry)
 
 
 _DEVICE: Final = Record(

@@ -13,6 +13,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
+from cyborg_lite import codec
 from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import read_now_ms
@@ -22,6 +23,7 @@ from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.devices import events, hold
 from cyborg_lite.db.devices.hold import HELD
 from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.devices import DeviceNotFound, ModeRefused
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.devices.modes import ModeChange
@@ -73,7 +75,7 @@ def list_changes(session: Session) -> dict[str, ModeChange]:
     """Return the last change of each device that has not succeeded, by uuid."""
     changes = {}
     for job in administration.list_jobs(session, [JobType.MODE]):
-        payload = ModePayload.from_json(job.payload)
+        payload = read_payload(ModePayload, job.payload)
         changes[payload.device_uuid] = ModeChange(
             payload.mode, job.state.value, job.last_error
         )
@@ -101,11 +103,11 @@ def add_change(
         raise ModeRefused(uuid=device.uuid, mode=payload.mode, reason=reason)
     _check_unused(session, device, payload.mode)
     for job in administration.list_jobs(session, [JobType.MODE], [JobState.FAILED]):
-        if ModePayload.from_json(job.payload).device_uuid == device.uuid:
+        if read_payload(ModePayload, job.payload).device_uuid == device.uuid:
             change(session, delete(JobRow).where(JobRow.uuid == job.uuid))
     new_job = NewJob(
         JobType.MODE,
-        payload.to_json(),
+        codec.dump(payload),
         key=device.uuid,
         limit_ms=_LIMIT_MS,
         request_id=request_id,
@@ -158,7 +160,7 @@ def end_change(
         maintenance with the failure as the reason.
     :raises JobLost: another conductor took over the job
     """
-    payload = ModePayload.from_json(job.payload)
+    payload = read_payload(ModePayload, job.payload)
     _record_end(session, payload, failure)
     if is_held(session, job):
         try:

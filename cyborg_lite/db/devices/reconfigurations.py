@@ -13,6 +13,7 @@ from uuid import uuid4
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite import codec
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.generations import check_generation, raise_generation
 from cyborg_lite.db.core.records import AnyRow, Record
@@ -22,6 +23,7 @@ from cyborg_lite.db.core.tables import Reconfiguration as RecordRow
 from cyborg_lite.db.devices import hold
 from cyborg_lite.db.devices.hold import HELD
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.devices import DeviceNotFound, ReconfigurationRefused
 from cyborg_lite.model.devices.reconfiguration import (
     DeviceFacts,
@@ -155,7 +157,7 @@ def add_change(
     change(session, insert(RecordRow), values)
     job = NewJob(
         JobType.RECONFIGURE,
-        ReconfigurePayload(device.uuid, uuid).to_json(),
+        codec.dump(ReconfigurePayload(device.uuid, uuid)),
         key=device.uuid,
         limit_ms=new.limit_ms,
         request_id=request_id,
@@ -238,7 +240,7 @@ def end_change(
         again. False: with a failure they stay in maintenance.
     :raises JobLost: another conductor took over the job
     """
-    payload = ReconfigurePayload.from_json(job.payload)
+    payload = read_payload(ReconfigurePayload, job.payload)
     queue.finish_job(session, job)
     statement = _RECORD.select(RecordRow.held_ids, RecordRow.device_id)
     record = session.execute(
@@ -280,7 +282,7 @@ def append_log(log: str, lines: Sequence[str]) -> str:
 def _hold(session: Session, job: Job, record: AnyRow, ids: Collection[int]) -> None:
     reason = hold.find_obstacle(session, ids)
     if reason:
-        payload = ReconfigurePayload.from_json(job.payload)
+        payload = read_payload(ReconfigurePayload, job.payload)
         name = record.hardware_set
         raise ReconfigurationRefused(uuid=payload.device_uuid, name=name, reason=reason)
     hold.hold_devices(session, ids, _hold_reason(record.hardware_set))

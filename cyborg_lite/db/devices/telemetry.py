@@ -8,10 +8,11 @@ from typing import Any, Final
 from sqlalchemy import JSON, ColumnElement, Update, bindparam, case, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite import codec
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.tables import Device
-from cyborg_lite.model.devices.telemetry import Usage, usage_to_json
+from cyborg_lite.model.devices.telemetry import Usage
 
 # Devices of one UPDATE. A database compares each row with all of them.
 _MAX_DEVICES: Final = 128
@@ -40,7 +41,7 @@ def store_telemetry(
             # Repetitions of the last device fill the statement up.
             key, usage = batch[min(number, len(batch) - 1)]
             parameters[f'id_{number}'] = key
-            parameters[f'usage_{number}'] = usage_to_json(usage)
+            parameters[f'usage_{number}'] = codec.dump(usage)
         change(session, _UPDATES[_count_pairs(len(batch))], parameters)
 
 

@@ -13,8 +13,10 @@ from oslo_db.exception import RetryRequest
 from sqlalchemy import delete, func, insert, not_, or_, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite import codec
 from cyborg_lite.db.arqs.attach_handles import HELD
 from cyborg_lite.db.core.change import change, value_by_row
+from cyborg_lite.db.core.column_types import read_attributes
 from cyborg_lite.db.core.records import AnyRow, From, Record
 from cyborg_lite.db.core.tables import AttachHandle, Attribute, Deployable, Device, now
 from cyborg_lite.db.devices import events
@@ -35,7 +37,6 @@ from cyborg_lite.model.inventory.facts import (
     name_suffix,
 )
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
-from cyborg_lite.model.inventory.typed_attributes import read_attributes
 
 DEVICE: Final = Record(
     DeviceFacts,
@@ -351,8 +352,7 @@ class _Writer:
             'root_id': parents[path[0], ''] if is_child else None,
             **_DEPLOYABLE.write(facts),
             'num_accelerators': facts.total,
-            'typed_attributes': [item.to_json() for item in facts.typed_attributes]
-            or None,
+            'typed_attributes': codec.dump(facts.typed_attributes) or None,
         }
 
     def _write_handles(self) -> None:

@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from cyborg_lite import codec
 from cyborg_lite.db.core.change import Upsert, change
 from cyborg_lite.db.core.clock import now_ms
 from cyborg_lite.db.core.records import From, Record
@@ -45,7 +46,6 @@ from cyborg_lite.model.notifications import (
     ProfilePayload,
     UsedPayload,
     format_ms,
-    payload_to_json,
 )
 from cyborg_lite.model.profiles.device_profiles import Group
 
@@ -76,7 +76,7 @@ def add_notifications(
         {
             'uuid': str(uuid4()),
             'event_type': f'{kind}.{action}',
-            'payload': payload_to_json(payload, request_id),
+            'payload': {**codec.dump(payload), 'request_id': request_id},
         }
         for payload in payloads
     ]

@@ -34,6 +34,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from cyborg_lite import codec
 from cyborg_lite.db.core.change import Upsert, Values, change
 from cyborg_lite.db.core.clock import now_ms, read_now_ms
 from cyborg_lite.db.core.records import AnyRow, From, Record
@@ -519,7 +520,7 @@ def placement_sync_job(
     """
     return NewJob(
         JobType.PLACEMENT_SYNC,
-        PlacementSyncPayload(hostname, deep).to_json(),
+        codec.dump(PlacementSyncPayload(hostname, deep)),
         key=hostname,
         request_id=request_id,
         widens=deep,
@@ -533,7 +534,7 @@ def release_job(handle_uuid: str, hostname: str, request_id: str | None) -> NewJ
     Each attempt reads the handle with its generation, and stores its result for this
     generation only.
     """
-    payload = ReleasePayload(handle_uuid).to_json()
+    payload = codec.dump(ReleasePayload(handle_uuid))
     return NewJob(
         JobType.RELEASE,
         payload,
@@ -550,5 +551,5 @@ def clean_job(handle_uuid: str, hostname: str, actor: str) -> NewJob:
 
     :param actor: the operator who starts it, or ``CONDUCTOR_ACTOR``
     """
-    payload = CleanPayload(handle_uuid, actor).to_json()
+    payload = codec.dump(CleanPayload(handle_uuid, actor))
     return NewJob(JobType.CLEAN, payload, key=handle_uuid, widens=True, host=hostname)

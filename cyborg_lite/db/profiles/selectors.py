@@ -9,6 +9,8 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Text, cast, exists, or_, select
 from sqlalchemy.orm import Session
 
+from cyborg_lite import codec
+from cyborg_lite.db.core.column_types import read_attributes
 from cyborg_lite.db.core.query import as_strings
 from cyborg_lite.db.core.tables import (
     Attribute,
@@ -25,7 +27,6 @@ from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH
 from cyborg_lite.model.inventory.typed_attributes import (
     AttributeDeclaration,
     TypedAttribute,
-    read_attributes,
 )
 from cyborg_lite.model.jobs import JobType, NewJob, SelectorsPayload
 from cyborg_lite.model.profiles.selector_keys import find_selector
@@ -186,6 +187,6 @@ def schedule_evaluation(session: Session, *profiles: Groups) -> bool:
     """
     if not any(list_computed_traits(group) for groups in profiles for group in groups):
         return False
-    payload = SelectorsPayload().to_json()
+    payload = codec.dump(SelectorsPayload())
     queue.add_job(session, NewJob(JobType.SELECTORS, payload, key=_KEY))
     return True

@@ -8,9 +8,9 @@ so that the conductor needs no driver to read it.
 
 import enum
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self, TypeAlias
+from typing import Final, TypeAlias
 
 NAME: Final = re.compile(r'[a-z][a-z0-9_]{0,63}')
 """Pattern of the name of an attribute."""
@@ -50,17 +50,6 @@ class TypedAttribute:
     def parse(self) -> Value | None:
         """Return the value, or None if the text is no value of the type."""
         return parse_value(self.type, self.value)
-
-    def to_json(self) -> dict[str, str]:
-        """Return the JSON object that the database stores."""
-        unit = {'unit': self.unit} if self.unit else {}
-        return {'name': self.name, 'type': self.type, 'value': self.value, **unit}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, str]) -> Self:
-        """Return the attribute from the JSON object of the database."""
-        kind = AttributeType(data['type'])
-        return cls(data['name'], kind, data['value'], data.get('unit', ''))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,22 +104,6 @@ def parse_version(text: str) -> tuple[int, ...] | None:
     while numbers and numbers[-1] == 0:
         numbers.pop()
     return tuple(numbers)
-
-
-def read_attributes(stored: Iterable[Any] | None) -> tuple[TypedAttribute, ...]:
-    """Return the attributes of a column of the database.
-
-    An attribute whose type this release does not know is left out.
-
-    :param stored: objects of ``TypedAttribute.to_json``, of any type; None: no
-        attributes
-    """
-    types = {kind.value for kind in AttributeType}
-    return tuple(
-        TypedAttribute.from_json(data)
-        for data in stored or ()
-        if data.get('type') in types
-    )
 
 
 # --- declarations that several drivers share ---

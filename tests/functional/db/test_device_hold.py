@@ -7,6 +7,7 @@ from contextlib import suppress
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from cyborg_lite import codec
 from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Device
@@ -32,7 +33,7 @@ def test_load_beside_hold_one_is_refused(database: Database) -> None:
     (record,) = database.read(deployables.list_deployables, Query())
     region = database.read(programming.find_region, record.uuid)
     payload = ProgramPayload(region.uuid, IMAGE_ID, is_shell=False)
-    job = NewJob(JobType.PROGRAM, payload.to_json())
+    job = NewJob(JobType.PROGRAM, codec.dump(payload))
     loads: list[Job] = []
 
     def load() -> None:

@@ -297,7 +297,7 @@ class ArqStateMachine(RuleBasedStateMachine):
                 self.database.write(queue.finish_job, job)
                 continue
             handle = self.database.read(
-                attach_handles.find_unclean_handle, job.payload['handle']
+                attach_handles.find_unclean_handle, job.payload['handle_uuid']
             )
             if handle is None:
                 self.database.write(queue.finish_job, job)

@@ -66,7 +66,7 @@ def add_failed(client: Client) -> str:
         client.conductor.database,
         kind='placement-sync',
         state=JobState.FAILED,
-        payload={'host': 'c1'},
+        payload={'hostname': 'c1'},
         last_error='No answer.',
     )
 

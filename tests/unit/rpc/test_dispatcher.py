@@ -89,7 +89,7 @@ def test_call_passes_typed_arguments_to_service(
 
 
 def test_call_returns_answer_as_json(dispatcher: Dispatcher) -> None:
-    assert call(dispatcher, 'list_profile_access', uuid='u') == ('a', 'b')
+    assert call(dispatcher, 'list_profile_access', uuid='u') == ['a', 'b']
 
 
 def test_context_reaches_method_that_takes_it(

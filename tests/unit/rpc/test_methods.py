@@ -76,7 +76,7 @@ def test_arguments_with_default_values_are_not_sent() -> None:
     }
     assert CHANGE.dump_arguments(['u', ('a',)], {'size': 0}) == {
         'uuid': 'u',
-        'names': ('a',),
+        'names': ['a'],
         'size': 0,
     }
 

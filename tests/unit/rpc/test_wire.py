@@ -28,7 +28,7 @@ fingerprint in this file:
 FINGERPRINTS: Final = {
     'Actor': 'f70a1d2b2cab',
     'AllocatedHandle': '444e73ba69e8',
-    'Arq': '5daa40cb91a4',
+    'Arq': '992d637bd9fb',
     'AttachHandle': 'fc7501e4acec',
     'Attribute': '44f9b68c6cb5',
     'AttributeDeclaration': '81c64afaa975',
@@ -102,7 +102,7 @@ FINGERPRINTS: Final = {
     'SetView': 'e76e353cb400',
     'Shortage': '307f6d4383c2',
     'State': '131742d26a6b',
-    'Step': 'a184cb6f6de3',
+    'Step': '8c922e2e315f',
     'TopologyDeployable': '9a339da34aa2',
     'TopologyDevice': '21e0d7a43327',
     'TopologyUnit': 'bbcb6bf361e3',

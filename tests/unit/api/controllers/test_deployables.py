@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cyborg_lite import codec
 from cyborg_lite.errors.bitstreams import ProgrammingTimedOut
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.inventory import typed_attributes
@@ -49,7 +50,7 @@ def test_show_deployable_has_no_wrapper(client: Client) -> None:
 
 def test_show_deployable_newest_has_typed_attributes(client: Client) -> None:
     typed = typed_attributes.MEMORY.of(81920), typed_attributes.ARCHITECTURE.of('ada')
-    values = [attribute.to_json() for attribute in typed]
+    values = [codec.dump(attribute) for attribute in typed]
     deployable = add_deployable(client.conductor.database, typed_attributes=values)
     path = f'/deployables/{deployable.uuid}'
     assert 'typed_attributes' not in client.at('2.4').get(path).json

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from cyborg_lite import codec
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
-from cyborg_lite.model.devices.telemetry import Usage, usage_to_json
+from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import Health
 from tests.builders.device_rows import add_deployable, add_device
 from tests.support.api.conversation import (
@@ -62,7 +63,7 @@ def test_show_device_has_status_reason_and_arqs(newest: Client) -> None:
 def test_show_device_has_usage(newest: Client) -> None:
     usage = Usage(busy_percent=12.5, memory_used=2**40, counters={'ecc': 3})
     database = newest.conductor.database
-    device = add_device(database, telemetry=usage_to_json(usage))
+    device = add_device(database, telemetry=codec.dump(usage))
     view = newest.get(f'/devices/{device.uuid}').json['usage']
     values = {name: value for name, value in view.items() if value is not None}
     assert values == {

@@ -118,7 +118,7 @@ def test_list_jobs_shows_subject_and_reason(admin: Client) -> None:
     job = build_job_record(
         type='placement-sync',
         state=JobState.FAILED,
-        payload={'host': 'compute-1', 'caller': {'user_id': 'u'}},
+        payload={'hostname': 'compute-1', 'caller': {'user_id': 'u'}},
         last_error='Placement does not answer.',
         deadline_in=2.5,
     )

@@ -30,7 +30,7 @@ def test_queued_job_list_describes_payload() -> None:
         type='of-later-release',
         state=JobState.WAITING,
         key=None,
-        payload={'host': 'compute-1'},
+        payload={'hostname': 'compute-1'},
         attempts=1,
         step='',
         age=2.0,

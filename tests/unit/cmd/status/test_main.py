@@ -71,7 +71,7 @@ def test_status_failing_placement_sync_prints_reason(
     options: list[str], database: Database, capsys: Out
 ) -> None:
     database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
-    new = NewJob(JobType.PLACEMENT_SYNC, {'host': 'cpu1'}, key='cpu1')
+    new = NewJob(JobType.PLACEMENT_SYNC, {'hostname': 'cpu1'}, key='cpu1')
     database.write(queue.add_job, new)
     (job,) = database.write(queue.lease_jobs, Owner('me', 30_000), 1)
     database.write(queue.postpone_job, job, 1000, 'Nova does not know it.')

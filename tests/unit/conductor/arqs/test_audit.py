@@ -258,8 +258,8 @@ def test_remedy_lost_bind_fails_and_releases(cloud: Cloud, needs_host: bool) -> 
     event = handler.expire(late, 'too late')
     assert event is not None
     assert event.payload == {
-        'instance': instance,
-        'arqs': [uuid],
+        'instance_uuid': instance,
+        'arq_uuids': [uuid],
         'succeeded': False,
         'generation': 1,
     }

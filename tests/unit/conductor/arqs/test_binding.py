@@ -106,8 +106,8 @@ def test_bind_passthrough_does_not_call_agent(database: Database) -> None:
     assert event is not None
     assert event.type == JobType.NOVA_EVENT
     assert event.payload == {
-        'instance': bind.instance,
-        'arqs': sorted(bind.uuids),
+        'instance_uuid': bind.instance,
+        'arq_uuids': sorted(bind.uuids),
         'succeeded': True,
         'generation': 1,
     }
@@ -267,7 +267,7 @@ def test_bind_placement_down_raises(database: Database) -> None:
 def test_bind_takes_project_from_placement(database: Database) -> None:
     bind = Bind(database)
     job = bind.accept()
-    bind.consumers.allocate(bind.instance, job.payload['providers'], 'e' * 32)
+    bind.consumers.allocate(bind.instance, job.payload['provider_uuids'], 'e' * 32)
     bind.handler.run(job)
     assert {arq.project_id for arq in bind.arqs} == {'e' * 32}
 

@@ -33,7 +33,7 @@ def event_job(database: Database, *, succeeded: bool = True, number: int = 8) ->
     if not succeeded:
         failed = update(Arq).values(state='BindFailed')
         database.write(lambda session: session.execute(failed))
-    payload = {'instance': instance, 'arqs': arqs, 'succeeded': succeeded}
+    payload = {'instance_uuid': instance, 'arq_uuids': arqs, 'succeeded': succeeded}
     return database.write(
         queue.add_running_job, NewJob(JobType.NOVA_EVENT, payload), OWNER
     )
@@ -43,8 +43,8 @@ def test_event_all_arqs_are_one_post(database: Database, nova: FakeNova) -> None
     job = event_job(database)
     NovaEventHandler(database, create_nova_client(nova.endpoint)).run(job)
     assert len(nova.posts) == 1
-    assert [event['tag'] for event in nova.events] == job.payload['arqs']
-    instance = job.payload['instance']
+    assert [event['tag'] for event in nova.events] == job.payload['arq_uuids']
+    instance = job.payload['instance_uuid']
     assert {event['server_uuid'] for event in nova.events} == {instance}
     assert {event['status'] for event in nova.events} == {'completed'}
     assert database.read(queue.count_jobs) == ()
@@ -72,7 +72,7 @@ def test_event_nova_down_is_retried(database: Database, nova: FakeNova) -> None:
 def test_event_retried_skips_unbound_arq(database: Database, nova: FakeNova) -> None:
     """Nova may have received the event of a later bind already."""
     uuids, instance = create_bound_instance(database, 2)
-    payload = {'instance': instance, 'arqs': uuids, 'succeeded': True}
+    payload = {'instance_uuid': instance, 'arq_uuids': uuids, 'succeeded': True}
     job = database.write(
         queue.add_running_job, NewJob(JobType.NOVA_EVENT, payload), OWNER
     )
@@ -90,7 +90,7 @@ def test_event_after_bind_reads_nothing(database: Database, nova: FakeNova) -> N
     with statements(database) as sql:
         handler.run(job)
     assert [text for text in sql if text.startswith('SELECT')] == []
-    assert [event['tag'] for event in nova.events] == job.payload['arqs']
+    assert [event['tag'] for event in nova.events] == job.payload['arq_uuids']
 
 
 def test_event_after_failed_bind_skips_unbound_arq(
@@ -98,7 +98,7 @@ def test_event_after_failed_bind_skips_unbound_arq(
 ) -> None:
     """The bind of an ARQ that was unbound meanwhile does not fail."""
     job = replace(event_job(database, succeeded=False), is_replacement=True)
-    uuids = job.payload['arqs']
+    uuids = job.payload['arq_uuids']
     database.write(release.unbind_arqs, uuids[:1], Scope(project_id=None), None)
     NovaEventHandler(database, create_nova_client(nova.endpoint)).run(job)
     assert [event['tag'] for event in nova.events] == uuids[1:]
@@ -107,7 +107,7 @@ def test_event_after_failed_bind_skips_unbound_arq(
 @pytest.mark.parametrize('code', [404, 422, 400])
 def test_event_any_code_is_final(database: Database, nova: FakeNova, code: int) -> None:
     job = event_job(database)
-    nova.rules.codes[job.payload['instance']] = code
+    nova.rules.codes[job.payload['instance_uuid']] = code
     NovaEventHandler(database, create_nova_client(nova.endpoint)).run(job)
     assert database.read(queue.count_jobs) == ()
 

@@ -64,7 +64,7 @@ def test_report_is_stored_and_sync_scheduled(
     assert len(database.read(devices.list_devices, Query())) == 2
     assert bell.rung == 1
     job = _job(database)
-    assert (job.type, job.payload) == (JobType.PLACEMENT_SYNC, {'host': HOST})
+    assert (job.type, job.payload) == (JobType.PLACEMENT_SYNC, {'hostname': HOST})
     # The id identifies the request in the logs of all daemons.
     assert job.request_id == context.request_id
 

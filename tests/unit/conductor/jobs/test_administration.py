@@ -77,7 +77,7 @@ def test_request_for_unknown_host_is_refused(jobs: JobService, wakes: Wakes) -> 
 def test_retry_and_cancel_wake_runner(
     database: Database, jobs: JobService, wakes: Wakes
 ) -> None:
-    database.write(queue.add_job, NewJob('release', {'handle': 'h'}, key='h'))
+    database.write(queue.add_job, NewJob('release', {'handle_uuid': 'h'}, key='h'))
     (job,) = jobs.list(Query())
     jobs.retry(CONTEXT, job.uuid)
     jobs.cancel(CONTEXT, job.uuid)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from cyborg_lite import codec
 from cyborg_lite.conductor.jobs.attempts import Handler, JobAttempts
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.core.engine import Database
@@ -15,7 +16,7 @@ from cyborg_lite.model.jobs import Job, JobState, JobType, NewJob, NovaEventPayl
 from cyborg_lite.testing.fault_injection import ProcessCrash
 from tests.builders.rows import OWNER
 
-EVENT = NovaEventPayload('instance', ('arq',), succeeded=True).to_json()
+EVENT = codec.dump(NovaEventPayload('instance', ('arq',), succeeded=True))
 
 
 class Scripted:

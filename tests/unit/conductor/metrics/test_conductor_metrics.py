@@ -10,6 +10,7 @@ from contextlib import closing
 
 import pytest
 
+from cyborg_lite import codec
 from cyborg_lite.conductor.arqs.nova_events import NovaEventHandler
 from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.inventory.inventory import InventoryService
@@ -137,7 +138,7 @@ def test_metrics_observe_bind_duration_by_result(
             handler.finish(job)
             return None
         event = NewJob(
-            JobType.NOVA_EVENT, NovaEventPayload('i', ('a',), succeeded).to_json()
+            JobType.NOVA_EVENT, codec.dump(NovaEventPayload('i', ('a',), succeeded))
         )
         return database.write(queue.replace_job, job, event)
 
@@ -185,14 +186,14 @@ def test_metrics_count_nova_events_by_code(
     database: Database, metrics: Metrics
 ) -> None:
     (first, second), instance = create_bound_instance(database, 2)
-    payload = {'instance': instance, 'succeeded': True}
+    payload = {'instance_uuid': instance, 'succeeded': True}
     with FakeNova() as nova:
         nova.rules.codes = {second: 422}
         handler = NovaEventHandler(database, create_nova_client(nova.endpoint), metrics)
-        new = NewJob(JobType.NOVA_EVENT, {**payload, 'arqs': [first, second]})
+        new = NewJob(JobType.NOVA_EVENT, {**payload, 'arq_uuids': [first, second]})
         handler.run(database.write(queue.add_running_job, new, OWNER))
     handler = NovaEventHandler(database, create_nova_client(None), metrics)
-    new = NewJob(JobType.NOVA_EVENT, {**payload, 'arqs': [first]})
+    new = NewJob(JobType.NOVA_EVENT, {**payload, 'arq_uuids': [first]})
     handler.run(database.write(queue.add_running_job, new, OWNER))
     codes = {
         code: figure(metrics, 'nova_events_total', code=code)
@@ -205,7 +206,7 @@ def test_metrics_nova_unreachable_counts_failure(
     database: Database, metrics: Metrics
 ) -> None:
     (arq,), instance = create_bound_instance(database, 1)
-    payload = NovaEventPayload(instance, (arq,), succeeded=True).to_json()
+    payload = codec.dump(NovaEventPayload(instance, (arq,), succeeded=True))
     nova = create_nova_client(f'http://127.0.0.1:{free_port()}')
     new = NewJob(JobType.NOVA_EVENT, payload)
     job = database.write(queue.add_running_job, new, OWNER)

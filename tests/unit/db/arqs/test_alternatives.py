@@ -7,9 +7,11 @@ from uuid import uuid4
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from cyborg_lite import codec
 from cyborg_lite.db.arqs import alternatives, arqs, binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.model.arqs.arqs import Binding, Scope
 from cyborg_lite.model.jobs import BindPayload, Job, JobType, NewJob
 from tests.builders.alternatives import LARGE, NIC, SHARED, SMALL, create_profile
@@ -28,7 +30,7 @@ class Instance:
 
     def correct(self, **traits: str) -> dict[int, int | None]:
         """Correct with an allocation of a class on the card and of a NIC."""
-        payload = BindPayload.from_json(self.job.payload)
+        payload = read_payload(BindPayload, self.job.payload)
         amounts = {'PGPU': 1} if 'trait' in traits else {'VGPU': 1}
         return self.database.write(
             alternatives.correct_alternatives,
@@ -58,7 +60,7 @@ def accept(database: Database, *options: tuple[dict[str, str], ...]) -> Instance
         arq.uuid: Binding(HOST, PORT if arq.device_profile_group_id else CARD, instance)
         for arq in created
     }
-    payload = BindPayload(instance, tuple(requested), (CARD, PORT)).to_json()
+    payload = codec.dump(BindPayload(instance, tuple(requested), (CARD, PORT)))
     new_job = NewJob(JobType.BIND, payload)
     accepted = requested, Scope(None), new_job, OWNER
     job = database.write(binding.accept_bind, *accepted)
@@ -67,9 +69,9 @@ def accept(database: Database, *options: tuple[dict[str, str], ...]) -> Instance
 
 def test_accept_bind_marks_job_with_alternatives(database: Database) -> None:
     with_others = accept(database, (LARGE, SMALL)).job.payload
-    assert BindPayload.from_json(with_others).has_alternatives
+    assert read_payload(BindPayload, with_others).has_alternatives
     without = accept(database, (LARGE,)).job.payload
-    assert not BindPayload.from_json(without).has_alternatives
+    assert not read_payload(BindPayload, without).has_alternatives
 
 
 def test_correct_alternatives_stores_group_of_allocation(database: Database) -> None:
@@ -95,7 +97,7 @@ def test_correct_alternatives_covers_each_arq_of_group(database: Database) -> No
     cards = {**LARGE, 'resources:PGPU': '2'}
     mixed = {'resources:PGPU': '1', 'resources:VGPU': '1'}
     instance = accept(database, (cards, mixed))
-    payload = BindPayload.from_json(instance.job.payload)
+    payload = read_payload(BindPayload, instance.job.payload)
     database.write(
         alternatives.correct_alternatives,
         instance.uuids,

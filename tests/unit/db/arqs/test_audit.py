@@ -10,6 +10,7 @@ from cyborg_lite.db.arqs import audit
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, Job
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.model.arqs.audit import Suspect
 from cyborg_lite.model.jobs import JobType, ReleasePayload
 from tests.builders.bound_arqs import create_bound_arqs, create_bound_instance
@@ -104,7 +105,7 @@ def test_release_handle_adds_release_job(database: Database) -> None:
     )
     assert database.read(audit.list_unreleased_handles, LATER) == ()
     (job,) = database.write(queue.lease_jobs, OWNER, 10, [JobType.RELEASE])
-    payload = ReleasePayload.from_json(job.payload)
+    payload = read_payload(ReleasePayload, job.payload)
     assert payload.handle_uuid == handle.handle_uuid
     assert owners(database) == uuids
 

@@ -461,7 +461,7 @@ def test_fail_bind_releases_handles(database: Database) -> None:
     # The host may have prepared handles; the ARQs own them until they are clean.
     for job in database.write(queue.lease_jobs, OWNER, 10):
         handle = database.read(
-            attach_handles.find_unclean_handle, job.payload['handle']
+            attach_handles.find_unclean_handle, job.payload['handle_uuid']
         )
         assert handle is not None
         database.write(release.record_release, job, handle)

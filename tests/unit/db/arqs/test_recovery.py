@@ -12,6 +12,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.model.arqs.arqs import Scope, State
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import RecoveryResult
@@ -73,7 +74,7 @@ def lease_jobs(database: Database) -> list[Job]:
 def list_nova_events(database: Database) -> list[tuple[list[str], bool]]:
     """Lease all jobs; return ARQs and result of the events for Nova."""
     return [
-        (job.payload['arqs'], job.payload['succeeded'])
+        (job.payload['arq_uuids'], job.payload['succeeded'])
         for job in lease_jobs(database)
         if job.type == JobType.NOVA_EVENT
     ]
@@ -194,12 +195,12 @@ def test_recovery_lost_arq_fails_and_is_released(rebooted_once: Database) -> Non
     assert read_states(rebooted_once, uuids) == [State.BOUND, State.BIND_FAILED]
     jobs = lease_jobs(rebooted_once)
     assert sorted(
-        (job.payload['arqs'], job.payload['succeeded'])
+        (job.payload['arq_uuids'], job.payload['succeeded'])
         for job in jobs
         if job.type == JobType.NOVA_EVENT
     ) == sorted([([rebuilt], True), ([failed], False)])
     (release_job,) = (job for job in jobs if job.type == JobType.RELEASE)
-    assert release_job.payload == {'handle': handles[failed].uuid}
+    assert release_job.payload == {'handle_uuid': handles[failed].uuid}
     last = rebooted_once.read(arqs.list_steps, failed, ANY_PROJECT)[-1]
     assert (last.step, last.actor) == ('BindFailed', 'agent')
     assert last.reason is not None
@@ -237,7 +238,7 @@ def test_recovery_adds_connect_job_of_rebuilt_handles(rebooted_once: Database) -
         [handles[connecting].uuid, handles[failed].uuid],
     )
     (job,) = (job for job in lease_jobs(rebooted_once) if job.type == JobType.CONNECT)
-    payload = ConnectPayload.from_json(job.payload)
+    payload = read_payload(ConnectPayload, job.payload)
     assert payload.arq_uuids == (connecting,)
     assert payload.instance_uuid == handles[connecting].instance_uuid
 

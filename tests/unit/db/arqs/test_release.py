@@ -87,7 +87,9 @@ def test_unbind_host_handle_is_owned_until_clean(database: Database) -> None:
     assert owners(database) == uuids
     (job,) = lease_release_jobs(database)
     assert job.request_id == 'req-7'
-    handle = database.read(attach_handles.find_unclean_handle, job.payload['handle'])
+    handle = database.read(
+        attach_handles.find_unclean_handle, job.payload['handle_uuid']
+    )
     assert handle is not None
     database.write(release.record_release, job, handle)
     assert owners(database) == []
@@ -100,7 +102,9 @@ def test_release_end_updates_placement(database: Database) -> None:
     database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
     (job,) = lease_release_jobs(database)
     assert job.attempts == 1
-    handle = database.read(attach_handles.find_unclean_handle, job.payload['handle'])
+    handle = database.read(
+        attach_handles.find_unclean_handle, job.payload['handle_uuid']
+    )
     assert handle is not None
     (provider,) = database.read(providers.list_providers_of_host, handle.hostname)
     assert provider.reserved == 1
@@ -114,7 +118,9 @@ def test_release_failure_sets_unbind_failed_until_released(database: Database) -
     uuids, _ = create_bound_instance(database, 1, needs_host=True)
     database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
     (job,) = lease_release_jobs(database)
-    handle = database.read(attach_handles.find_unclean_handle, job.payload['handle'])
+    handle = database.read(
+        attach_handles.find_unclean_handle, job.payload['handle_uuid']
+    )
     assert handle is not None
     database.write(
         release.record_release_failure,
@@ -192,7 +198,9 @@ def test_delete_host_handle_keeps_deleting_arq_until_clean(database: Database) -
     assert states(database, uuids) == ['Deleting']
     assert owners(database) == uuids
     (job,) = lease_release_jobs(database)
-    handle = database.read(attach_handles.find_unclean_handle, job.payload['handle'])
+    handle = database.read(
+        attach_handles.find_unclean_handle, job.payload['handle_uuid']
+    )
     assert handle is not None
     database.write(
         release.record_release_failure,
@@ -231,11 +239,14 @@ def test_find_unclean_handle_after_release_is_none(database: Database) -> None:
     uuids, _ = create_bound_instance(database, 1, needs_host=True)
     database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
     (job,) = lease_release_jobs(database)
-    handle = database.read(attach_handles.find_unclean_handle, job.payload['handle'])
+    handle = database.read(
+        attach_handles.find_unclean_handle, job.payload['handle_uuid']
+    )
     assert handle is not None
     database.write(release.record_release, job, handle)
     assert (
-        database.read(attach_handles.find_unclean_handle, job.payload['handle']) is None
+        database.read(attach_handles.find_unclean_handle, job.payload['handle_uuid'])
+        is None
     )
 
 
@@ -259,7 +270,9 @@ def test_release_job_rerun_uses_current_owner(database: Database) -> None:
     database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
     (job,) = lease_release_jobs(database)
     database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
-    handle = database.read(attach_handles.find_unclean_handle, job.payload['handle'])
+    handle = database.read(
+        attach_handles.find_unclean_handle, job.payload['handle_uuid']
+    )
     assert handle is not None
     database.write(release.record_release, job, handle)
     (next_job,) = lease_release_jobs(database)
@@ -280,12 +293,14 @@ def test_release_job_rerun_uses_current_owner(database: Database) -> None:
         event_job,
     )
     assert (
-        database.read(attach_handles.find_unclean_handle, next_job.payload['handle'])
+        database.read(
+            attach_handles.find_unclean_handle, next_job.payload['handle_uuid']
+        )
         is None
     )
     database.write(release.delete_arqs, next_arqs, ANY_PROJECT, True, None)
     handle = database.read(
-        attach_handles.find_unclean_handle, next_job.payload['handle']
+        attach_handles.find_unclean_handle, next_job.payload['handle_uuid']
     )
     assert handle is not None
     assert handle.arq_uuid == next_arqs[0]

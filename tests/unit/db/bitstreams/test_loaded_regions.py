@@ -63,13 +63,6 @@ def test_record_bind_load_twice_keeps_first_load(
     assert database.read(loaded_regions.find_previous_load, deployable_id) is None
 
 
-def test_parse_bitstream_ignores_unknown_fields() -> None:
-    stored = dict.fromkeys(loaded_regions._FIELDS, '') | {'colour': 'red'}
-    parsed = loaded_regions.parse_bitstream(stored)
-    assert parsed is not None
-    assert parsed.name == ''
-
-
 def test_loaded_region_device_removed_is_deleted(
     database: Database, deployable_id: int
 ) -> None:
@@ -85,7 +78,9 @@ def test_handle_after_bind_has_load_for_reboot(database: Database) -> None:
     name = f'{HOST}_0000:5e:00.0_region1'
     job = cloud.accept_bind({'accel:bitstream_id': IMAGE_ID}, name)
     cloud.binder.run(job)
-    (handle,) = database.read(attach_handles.list_handles_of_arqs, job.payload['arqs'])
+    (handle,) = database.read(
+        attach_handles.list_handles_of_arqs, job.payload['arq_uuids']
+    )
     assert handle.changed
     assert handle.load is not None
     order = handle.load

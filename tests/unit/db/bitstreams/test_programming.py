@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import select, update
 
+from cyborg_lite import codec
 from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.bitstreams.programming import StoredRegion
 from cyborg_lite.db.core.engine import Database
@@ -50,7 +51,7 @@ def find_region(database: Database, name: str = NAME) -> StoredRegion:
 
 def begin_load(database: Database, region: StoredRegion) -> Job:
     payload = ProgramPayload(region.uuid, IMAGE_ID, is_shell=False)
-    job = NewJob(JobType.PROGRAM, payload.to_json())
+    job = NewJob(JobType.PROGRAM, codec.dump(payload))
     return database.write(programming.begin_load, region, job, OWNER, PROJECT)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of times in the database: UTC with microseconds in every database."""
+"""Tests of values in columns: times in UTC with microseconds, typed attributes."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -7,7 +7,10 @@ import pytest
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Dialect
 
-from cyborg_lite.db.core.column_types import UtcDateTime
+from cyborg_lite import codec
+from cyborg_lite.db.core.column_types import UtcDateTime, read_attributes
+from cyborg_lite.errors.daemons import MalformedData
+from cyborg_lite.model.inventory import typed_attributes
 
 NOON = datetime(2026, 11, 22, 12, 0, 0, 123456, tzinfo=UTC)
 MYSQL: Dialect = mysql.dialect()
@@ -43,3 +46,15 @@ def test_null_stays_null() -> None:
 def test_column_has_microseconds(dialect: Dialect, name: str) -> None:
     """MySQL rounds to seconds without a precision."""
     assert UtcDateTime().compile(dialect=dialect) == name
+
+
+def test_read_attributes_ignores_types_of_newer_releases() -> None:
+    memory = typed_attributes.MEMORY.of(16)
+    stored = [codec.dump(memory), {'name': 'x', 'type': 'duration', 'value': '1'}]
+    assert read_attributes(stored) == (memory,)
+    assert read_attributes(None) == ()
+
+
+def test_read_attributes_refuses_malformed_attribute() -> None:
+    with pytest.raises(MalformedData):
+        read_attributes([{'name': 'x', 'type': 'integer'}])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from cyborg_lite import codec
 from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.core.clock import read_time_before
 from cyborg_lite.db.core.engine import Database
@@ -199,7 +200,7 @@ def test_programming_is_started_and_ended(database: Database) -> None:
     (device,) = database.read(devices.list_devices, Query())
     (stored,) = database.read(deployables.list_deployables, Query())
     region = database.read(programming.find_region, stored.uuid)
-    payload = ProgramPayload(region.uuid, IMAGE_ID, is_shell=False).to_json()
+    payload = codec.dump(ProgramPayload(region.uuid, IMAGE_ID, is_shell=False))
     for failure in ('CRC error', None):
         job = NewJob(JobType.PROGRAM, payload)
         load = database.write(programming.begin_load, region, job, OWNER, PROJECT)

@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
+from cyborg_lite import codec
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Device
 from cyborg_lite.db.devices.telemetry import store_telemetry
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.model.devices.telemetry import Usage, usage_to_json
+from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import HostReport
 from tests.builders.reports import HOST, host
 from tests.support.sql_statements import statements, writes
@@ -56,7 +57,7 @@ def test_store_telemetry_of_hosts_in_few_statements(
         database.write(store_telemetry, telemetry)
     assert (len(sql), len(writes(sql))) == (1 + updates, updates)
     assert read_telemetry(database) == {
-        (name, address): usage_to_json(usage)
+        (name, address): codec.dump(usage)
         for name, usages in telemetry.items()
         for address, usage in usages.items()
     }

@@ -19,9 +19,11 @@ from cyborg_lite.model.queries import Query
 from tests.builders.rows import OWNER
 from tests.builders.service_rows import record_heartbeat
 
-RELEASE = NewJob(JobType.RELEASE, {'handle': 'h1'}, key='h1')
-SYNC = NewJob(JobType.PLACEMENT_SYNC, {'host': 'compute-1'}, key='compute-1')
-BIND = NewJob(JobType.BIND, {'instance': 'i1'}, limit_ms=240_000, request_id='req-1')
+RELEASE = NewJob(JobType.RELEASE, {'handle_uuid': 'h1'}, key='h1')
+SYNC = NewJob(JobType.PLACEMENT_SYNC, {'hostname': 'compute-1'}, key='compute-1')
+BIND = NewJob(
+    JobType.BIND, {'instance_uuid': 'i1'}, limit_ms=240_000, request_id='req-1'
+)
 
 
 def list_jobs(database: Database, *filters: Any) -> tuple[JobRecord, ...]:
@@ -107,7 +109,7 @@ def test_list_jobs_running_job_has_all_fields(database: Database) -> None:
     database.write(queue.record_job_step, job, 'Claimed')
     record = read_only_job(database)
     assert (record.uuid, record.type, record.state) == (job.uuid, 'bind', 'running')
-    assert (record.payload, record.request_id) == ({'instance': 'i1'}, 'req-1')
+    assert (record.payload, record.request_id) == ({'instance_uuid': 'i1'}, 'req-1')
     assert (record.owner, record.step, record.attempts) == (OWNER.name, 'Claimed', 1)
     assert 0 <= record.age < 60
     assert record.deadline_in is not None

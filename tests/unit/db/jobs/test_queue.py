@@ -32,7 +32,7 @@ def _pass_deadlines(session: Session) -> None:
 
 
 def _add_running_job(database: Database, limit_ms: int | None = None) -> Job:
-    new = NewJob(JobType.BIND, {'instance': 'x'}, limit_ms=limit_ms)
+    new = NewJob(JobType.BIND, {'instance_uuid': 'x'}, limit_ms=limit_ms)
     return database.write(queue.add_running_job, new, OWNER)
 
 
@@ -43,10 +43,10 @@ def test_lease_jobs_running_job_is_not_leased(database: Database) -> None:
 
 def test_lease_jobs_waiting_job_is_leased_once(database: Database) -> None:
     database.write(
-        queue.add_job, NewJob(JobType.RELEASE, {'handle': 'h'}, request_id='req-1')
+        queue.add_job, NewJob(JobType.RELEASE, {'handle_uuid': 'h'}, request_id='req-1')
     )
     (job,) = database.write(queue.lease_jobs, OWNER, 10)
-    assert (job.type, job.payload) == (JobType.RELEASE, {'handle': 'h'})
+    assert (job.type, job.payload) == (JobType.RELEASE, {'handle_uuid': 'h'})
     assert (job.attempts, job.lease, job.request_id) == (1, 1, 'req-1')
     assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
 
@@ -124,8 +124,8 @@ def test_finish_job_with_earlier_lease_number_raises(database: Database) -> None
         database.write(queue.finish_job, job)
 
 
-DEEP = NewJob(JobType.PLACEMENT_SYNC, {'host': 'a', 'deep': True}, 'a', widens=True)
-SHALLOW = NewJob(JobType.PLACEMENT_SYNC, {'host': 'a'}, 'a')
+DEEP = NewJob(JobType.PLACEMENT_SYNC, {'hostname': 'a', 'deep': True}, 'a', widens=True)
+SHALLOW = NewJob(JobType.PLACEMENT_SYNC, {'hostname': 'a'}, 'a')
 
 
 @pytest.mark.parametrize('calls', [(SHALLOW, DEEP), (DEEP, SHALLOW), (DEEP, DEEP)])
@@ -219,7 +219,7 @@ def test_lease_jobs_after_deadline_is_expired(database: Database) -> None:
 
 
 def test_add_job_same_key_writes_one_row(database: Database) -> None:
-    sync = NewJob(JobType.PLACEMENT_SYNC, {'host': 'compute-1'}, key='compute-1')
+    sync = NewJob(JobType.PLACEMENT_SYNC, {'hostname': 'compute-1'}, key='compute-1')
     database.write(queue.add_job, sync)
     database.write(queue.add_job, sync)
     assert len(database.read(_rows)) == 1
@@ -227,7 +227,7 @@ def test_add_job_same_key_writes_one_row(database: Database) -> None:
 
 def test_add_job_while_running_runs_once_more(database: Database) -> None:
     """The change that requested the job would not reach Placement otherwise."""
-    sync = NewJob(JobType.PLACEMENT_SYNC, {'host': 'compute-1'}, key='compute-1')
+    sync = NewJob(JobType.PLACEMENT_SYNC, {'hostname': 'compute-1'}, key='compute-1')
     database.write(queue.add_job, sync)
     (running,) = database.write(queue.lease_jobs, OWNER, 10)
     database.write(queue.add_job, sync)

@@ -12,8 +12,8 @@ def test_add_caller_of_current_request_is_read_again() -> None:
     RequestContext(
         request_id='req-1', global_request_id='req-0', user_id='joe', project_id='lab'
     )
-    payload = add_caller({'host': 'h'}, 'req-1')
-    assert payload['host'] == 'h'
+    payload = add_caller({'hostname': 'h'}, 'req-1')
+    assert payload['hostname'] == 'h'
     assert read_caller(payload) == {
         'global_request_id': 'req-0',
         'user_id': 'joe',
@@ -24,7 +24,7 @@ def test_add_caller_of_current_request_is_read_again() -> None:
 @pytest.mark.parametrize('request_id', [None, 'req-2'])
 def test_add_caller_of_other_request_adds_nothing(request_id: str | None) -> None:
     RequestContext(request_id='req-1', user_id='joe')
-    assert add_caller({'host': 'h'}, request_id) == {'host': 'h'}
+    assert add_caller({'hostname': 'h'}, request_id) == {'hostname': 'h'}
 
 
 @pytest.mark.parametrize('value', [None, 'joe', {'user_id': 3, 'roles': 'admin'}])

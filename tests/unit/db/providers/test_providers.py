@@ -256,7 +256,7 @@ def finish_jobs(database: Database) -> set[str]:
     payloads = database.read(lambda session: session.scalars(select(Job.payload)).all())
     for job in database.write(queue.lease_jobs, Owner('me', 30_000), 1000):
         database.write(queue.finish_job, job)
-    return {payload['host'] for payload in payloads}
+    return {payload['hostname'] for payload in payloads}
 
 
 def test_schedule_audits_spreads_hosts_over_interval(database: Database) -> None:

@@ -3,15 +3,13 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cyborg_lite import codec
 from cyborg_lite.model.devices.telemetry import (
     Usage,
     telemetry_values,
-    usage_from_json,
-    usage_to_json,
 )
 from cyborg_lite.model.inventory.host_report import Health
 
@@ -28,25 +26,7 @@ USAGES = st.builds(
 
 @given(USAGES)
 def test_usage_survives_json_round_trip(usage: Usage) -> None:
-    assert usage_from_json(json.loads(json.dumps(usage_to_json(usage)))) == usage
-
-
-def test_usage_to_json_omits_default_values() -> None:
-    assert usage_to_json(Usage()) == {}
-    assert usage_to_json(Usage(busy_percent=0.0)) == {'busy_percent': 0.0}
-    assert usage_to_json(Usage(counters={'a': 1})) == {'counters': {'a': 1}}
-
-
-def test_usage_from_json_ignores_unknown_keys() -> None:
-    assert usage_from_json({'power': 50.0, 'fan': 3}) == Usage(power=50.0)
-
-
-@pytest.mark.parametrize(
-    'data', [{'power': 'much'}, {'memory_used': None}, {'health': 'unwell'}]
-)
-def test_usage_from_json_invalid_value_raises(data: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r'number|valid Health'):
-        usage_from_json(data)
+    assert codec.load(Usage, json.loads(json.dumps(codec.dump(usage)))) == usage
 
 
 def test_telemetry_values_returns_known_numbers() -> None:

@@ -13,7 +13,6 @@ from cyborg_lite.model.inventory.typed_attributes import (
     find_declaration_fault,
     find_fault,
     parse_value,
-    read_attributes,
 )
 
 CELLS = AttributeDeclaration('cells', AttributeType.INTEGER)
@@ -49,13 +48,6 @@ def test_declaration_of_wrong_value_is_refused(value: int | str) -> None:
 def test_declaration_of_boolean_is_lower_case() -> None:
     declaration = AttributeDeclaration('fast', AttributeType.BOOLEAN)
     assert declaration.of(True).value == 'true'
-
-
-def test_read_attributes_ignores_types_of_newer_releases() -> None:
-    memory = typed_attributes.MEMORY.of(16)
-    stored = [memory.to_json(), {'name': 'x', 'type': 'duration', 'value': '1'}]
-    assert read_attributes(stored) == (memory,)
-    assert read_attributes(None) == ()
 
 
 @pytest.mark.parametrize('declaration', [*typed_attributes.SHARED, CELLS])

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the payloads of jobs as the job table stores them."""
+
+import json
+
+import pytest
+
+from cyborg_lite import codec
+from cyborg_lite.db.jobs.payloads import read_payload
+from cyborg_lite.errors.jobs import InvalidJobPayload
+from cyborg_lite.model.jobs import (
+    AuditPayload,
+    BindPayload,
+    JobPayload,
+    ModePayload,
+    PlacementSyncPayload,
+    ReleasePayload,
+)
+
+BIND = BindPayload('instance', ('arq-1', 'arq-2'), ('provider',), 'project', 3)
+
+
+@pytest.mark.parametrize(
+    'payload',
+    [
+        BIND,
+        BindPayload('instance', (), ()),
+        ReleasePayload('handle'),
+        PlacementSyncPayload('compute-1', deep=True),
+        ModePayload('device', 'sym;asym'),
+        AuditPayload(),
+    ],
+)
+def test_payload_survives_json_round_trip(payload: JobPayload) -> None:
+    stored = json.loads(json.dumps(codec.dump(payload)))
+    assert read_payload(type(payload), stored) == payload
+
+
+@pytest.mark.parametrize(
+    ('changes', 'reason'),
+    [
+        ({'arq_uuids': 'arq-1'}, 'arq_uuids'),
+        ({'arq_uuids': [1]}, 'arq_uuids'),
+        ({'project_id': 1}, 'project_id'),
+        ({'generation': True}, 'generation'),
+    ],
+)
+def test_read_payload_of_other_type_raises(
+    changes: dict[str, object], reason: str
+) -> None:
+    stored = codec.dump(BIND) | changes
+    with pytest.raises(InvalidJobPayload, match=f'A bind job .*{reason}'):
+        read_payload(BindPayload, stored)
+
+
+def test_read_payload_without_field_raises() -> None:
+    with pytest.raises(InvalidJobPayload, match='instance_uuid'):
+        read_payload(BindPayload, {'arq_uuids': [], 'provider_uuids': []})
+
+
+def test_read_payload_ignores_unknown_fields() -> None:
+    assert read_payload(AuditPayload, {'deep': 1}) == AuditPayload()
