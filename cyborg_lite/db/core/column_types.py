@@ -68,5 +68,5 @@ def read_attributes(
     :raises MalformedData: an attribute is malformed
     """
     types = {kind.value for kind in AttributeType}
-    known = [data for data in stored or () if data.get('type') in types]
-    return codec.load(tuple[TypedAttribute, ...], known)
+    readable = [data for data in stored or () if data.get('type') in types]
+    return codec.load(tuple[TypedAttribute, ...], readable)
