@@ -68,7 +68,7 @@ def test_report_removed_deployable_deletes_attributes(database: Database) -> Non
 
 def test_report_change_adds_one_placement_sync(database: Database) -> None:
     store(database, report(card(1)))
-    assert jobs_of(database) == [('placement-sync', HOST, {'host': HOST}, 0)]
+    assert jobs_of(database) == [('placement-sync', HOST, {'hostname': HOST}, 0)]
     store(database, report(card(1), card(2)))
     assert len(jobs_of(database)) == 1
 
