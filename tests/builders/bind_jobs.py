@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from cyborg_lite.db.arqs import attach_handles, binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.model.jobs import Job, JobType, NewJob
 
 ANY_PROJECT = Scope(project_id=None)
 BIND_JOB = NewJob(JobType.BIND, limit_ms=60_000)
@@ -19,3 +19,11 @@ def confirm_all(database: Database, uuids: Sequence[str]) -> binding.PreparedBin
     handles = database.read(attach_handles.list_handles_of_arqs, uuids)
     confirmed = [handle.confirm() for handle in handles if handle.needs_host]
     return binding.PreparedBind(uuids, confirmed)
+
+
+def complete_bind(
+    database: Database, job: Job, uuids: Sequence[str], event: NewJob
+) -> Job:
+    """End a bind whose hosts have prepared all handles; return the event job."""
+    prepared = confirm_all(database, uuids)
+    return database.write(binding.complete_bind, job, prepared, None, event)

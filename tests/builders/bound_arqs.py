@@ -12,7 +12,7 @@ from cyborg_lite.db.core.tables import Arq, DeviceProfile, now
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import JobType, NewJob
-from tests.builders.bind_jobs import confirm_all
+from tests.builders.bind_jobs import complete_bind
 from tests.builders.rows import OWNER, PROJECT, add_arqs, add_card, bindings
 
 _BATCH = 5_000
@@ -47,9 +47,7 @@ def bind_arqs(database: Database, uuids: list[str], rp_uuid: str) -> str:
     claimed = database.write(binding.claim_for_bind, job, uuids, None, event)
     following = claimed.job
     if claimed.handles:
-        following = database.write(
-            binding.complete_bind, following, confirm_all(database, uuids), None, event
-        )
+        following = complete_bind(database, following, uuids, event)
     database.write(queue.finish_job, following)
     return instance
 

@@ -16,7 +16,7 @@ from cyborg_lite.errors.hosts import HostInUse
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobType, NewJob
-from tests.builders.bind_jobs import confirm_all
+from tests.builders.bind_jobs import complete_bind
 from tests.builders.rows import (
     HOST,
     OWNER,
@@ -41,13 +41,7 @@ def claim_and_end(database: Database, job: Job, uuids: list[str]) -> str:
     """Claim the handles, and complete the bind or fail it as its job does."""
     try:
         claimed = database.write(binding.claim_for_bind, job, uuids, None, EVENT)
-        database.write(
-            binding.complete_bind,
-            claimed.job,
-            confirm_all(database, uuids),
-            None,
-            EVENT,
-        )
+        complete_bind(database, claimed.job, uuids, EVENT)
     except BindCancelled:
         database.write(
             binding.fail_bind, job, uuids, DriverError(reason='cancelled'), EVENT

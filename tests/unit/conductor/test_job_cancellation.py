@@ -14,7 +14,7 @@ from cyborg_lite.errors.jobs import JobRefused
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import JobState, JobType, NewJob
 from cyborg_lite.model.queries import Query
-from tests.builders.bind_jobs import confirm_all
+from tests.builders.bind_jobs import complete_bind
 from tests.builders.bind_rules import RULES
 from tests.builders.rows import OWNER, add_arqs, add_card, bindings, owners, states
 from tests.doubles.agents import FakeAgents
@@ -59,13 +59,7 @@ def test_cancel_release_keeps_failed_job_and_handle(database: Database) -> None:
     bind, event_job = NewJob(JobType.BIND), NewJob(JobType.NOVA_EVENT)
     job = database.write(binding.accept_bind, requested, ALL_PROJECTS, bind, OWNER)
     claimed = database.write(binding.claim_for_bind, job, uuids, None, event_job)
-    event = database.write(
-        binding.complete_bind,
-        claimed.job,
-        confirm_all(database, uuids),
-        None,
-        event_job,
-    )
+    event = complete_bind(database, claimed.job, uuids, event_job)
     database.write(queue.finish_job, event)
     database.write(release.delete_arqs, uuids, ALL_PROJECTS, True, None)
     (waiting,) = database.read(administration.list_jobs)

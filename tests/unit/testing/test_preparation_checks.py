@@ -134,35 +134,38 @@ class CountingGroupingDriver(GroupingDriver):
 
 
 @pytest.mark.parametrize(
-    'check',
+    ('driver', 'check'),
     [
-        preparation_checks.check_prepare_is_repeatable,
-        preparation_checks.check_is_prepared_is_correct,
-        preparation_checks.check_release_without_prepare_is_accepted,
-        preparation_checks.check_release_is_isolated,
-        preparation_checks.check_handles_are_stable,
-        preparation_checks.check_refused_change_is_undone,
-        preparation_checks.check_crash_is_recovered,
+        (ReportingDriver, preparation_checks.check_prepare_is_repeatable),
+        (ReportingDriver, preparation_checks.check_is_prepared_is_correct),
+        (ReportingDriver, preparation_checks.check_release_without_prepare_is_accepted),
+        (ReportingDriver, preparation_checks.check_release_is_isolated),
+        (ReportingDriver, preparation_checks.check_handles_are_stable),
+        (ReportingDriver, preparation_checks.check_refused_change_is_undone),
+        (ReportingDriver, preparation_checks.check_crash_is_recovered),
+        (ConnectingDriver, preparation_checks.check_connect_is_repeatable),
+        (ConnectingDriver, preparation_checks.check_refused_connect_is_reported),
+        (GroupingDriver, preparation_checks.check_group_is_repeatable),
+        (GroupingDriver, preparation_checks.check_failed_group_is_undone),
     ],
-    ids=lambda check: check.__name__,
+    ids=lambda value: value.__name__,
 )
-def test_correct_driver_passes(check: Check, tmp_path: Path) -> None:
-    check(build_bench(ReportingDriver), tmp_path)
+def test_correct_driver_passes(
+    driver: type[FileDriver], check: Check, tmp_path: Path
+) -> None:
+    check(build_bench(driver), tmp_path)
+
+
+_REPEATABLE = preparation_checks.check_prepare_is_repeatable
+_UNDONE = preparation_checks.check_failed_group_is_undone
+_GROUP = preparation_checks.check_group_is_repeatable
 
 
 @pytest.mark.parametrize(
     ('driver', 'check', 'message'),
     [
-        (
-            SingleUseDriver,
-            preparation_checks.check_prepare_is_repeatable,
-            'a second prepare changes the host',
-        ),
-        (
-            LeavingDriver,
-            preparation_checks.check_prepare_is_repeatable,
-            'release does not undo prepare',
-        ),
+        (SingleUseDriver, _REPEATABLE, 'a second prepare changes the host'),
+        (LeavingDriver, _REPEATABLE, 'release does not undo prepare'),
         (
             GreedyDriver,
             preparation_checks.check_release_is_isolated,
@@ -178,30 +181,6 @@ def test_correct_driver_passes(check: Check, tmp_path: Path) -> None:
             preparation_checks.check_crash_is_recovered,
             'release does not undo prepare',
         ),
-    ],
-)
-def test_wrong_driver_raises_conformance_error(
-    driver: type[FileDriver], check: Check, message: str, tmp_path: Path
-) -> None:
-    with pytest.raises(ConformanceError, match=message):
-        check(build_bench(driver), tmp_path)
-
-
-@pytest.mark.parametrize(
-    'check',
-    [
-        preparation_checks.check_connect_is_repeatable,
-        preparation_checks.check_refused_connect_is_reported,
-    ],
-    ids=lambda check: check.__name__,
-)
-def test_correct_connect_passes(check: Check, tmp_path: Path) -> None:
-    check(build_bench(ConnectingDriver), tmp_path)
-
-
-@pytest.mark.parametrize(
-    ('driver', 'check', 'message'),
-    [
         (
             AppendingDriver,
             preparation_checks.check_connect_is_repeatable,
@@ -212,54 +191,21 @@ def test_correct_connect_passes(check: Check, tmp_path: Path) -> None:
             preparation_checks.check_refused_connect_is_reported,
             'a refused connect raises no DriverError',
         ),
+        (
+            ForgetfulGroupingDriver,
+            _UNDONE,
+            'deactivate does not undo a failed activate',
+        ),
+        (SilentGroupingDriver, _UNDONE, 'a refused activate raises no DriverError'),
+        (ForgetfulGroupingDriver, _GROUP, 'deactivate does not undo activate'),
+        (CountingGroupingDriver, _GROUP, 'a second activate changes the host'),
     ],
 )
-def test_wrong_connect_raises_conformance_error(
+def test_wrong_driver_raises_conformance_error(
     driver: type[FileDriver], check: Check, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ConformanceError, match=message):
         check(build_bench(driver), tmp_path)
-
-
-@pytest.mark.parametrize(
-    'check',
-    [
-        preparation_checks.check_group_is_repeatable,
-        preparation_checks.check_failed_group_is_undone,
-    ],
-    ids=lambda check: check.__name__,
-)
-def test_correct_group_passes(check: Check, tmp_path: Path) -> None:
-    check(build_bench(GroupingDriver), tmp_path)
-
-
-@pytest.mark.parametrize(
-    ('driver', 'message'),
-    [
-        (ForgetfulGroupingDriver, 'deactivate does not undo a failed activate'),
-        (SilentGroupingDriver, 'a refused activate raises no DriverError'),
-    ],
-)
-def test_wrong_failed_group_raises_conformance_error(
-    driver: type[FileDriver], message: str, tmp_path: Path
-) -> None:
-    check = preparation_checks.check_failed_group_is_undone
-    with pytest.raises(ConformanceError, match=message):
-        check(build_bench(driver), tmp_path)
-
-
-@pytest.mark.parametrize(
-    ('driver', 'message'),
-    [
-        (ForgetfulGroupingDriver, 'deactivate does not undo activate'),
-        (CountingGroupingDriver, 'a second activate changes the host'),
-    ],
-)
-def test_wrong_group_raises_conformance_error(
-    driver: type[FileDriver], message: str, tmp_path: Path
-) -> None:
-    with pytest.raises(ConformanceError, match=message):
-        preparation_checks.check_group_is_repeatable(build_bench(driver), tmp_path)
 
 
 def test_build_handle_copies_values_with_stable_uuid(tmp_path: Path) -> None:

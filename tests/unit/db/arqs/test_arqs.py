@@ -24,7 +24,7 @@ from tests.builders.bind_jobs import (
     BIND_JOB,
     BOUND_EVENT_JOB,
     FAILED_EVENT_JOB,
-    confirm_all,
+    complete_bind,
 )
 from tests.builders.rows import HOST, OWNER, PROJECT, add_arqs, add_card, bindings
 from tests.builders.service_rows import expire_heartbeat, mark_down, mark_up
@@ -45,13 +45,7 @@ def create_bound_arq(database: Database, *, needs_host: bool, host: str = HOST) 
     )
     claimed = database.write(binding.claim_for_bind, job, uuids, None, event_job)
     if claimed.handles:
-        database.write(
-            binding.complete_bind,
-            claimed.job,
-            confirm_all(database, uuids),
-            None,
-            event_job,
-        )
+        complete_bind(database, claimed.job, uuids, event_job)
     return uuids[0]
 
 
@@ -326,13 +320,7 @@ def test_list_steps_of_host_bind_are_complete(database: Database) -> None:
         binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
     )
     claimed = database.write(binding.claim_for_bind, job, uuids, None, BOUND_EVENT_JOB)
-    database.write(
-        binding.complete_bind,
-        claimed.job,
-        confirm_all(database, uuids),
-        None,
-        BOUND_EVENT_JOB,
-    )
+    complete_bind(database, claimed.job, uuids, BOUND_EVENT_JOB)
     database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
     for uuid in uuids:
         assert list_history(database, uuid) == [

@@ -21,7 +21,7 @@ from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.jobs import Job, JobType, NewJob, NovaEventPayload
 from cyborg_lite.model.jobs import read_bind_generation as read_generation
-from tests.builders.bind_jobs import confirm_all
+from tests.builders.bind_jobs import complete_bind, confirm_all
 from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.rows import (
     HOST,
@@ -259,13 +259,7 @@ def test_complete_earlier_bind_raises(database: Database) -> None:
     rebound = Rebound(database)
     first, second = rebound.bind_again()
     with pytest.raises(BindCancelled):
-        database.write(
-            binding.complete_bind,
-            first,
-            confirm_all(database, rebound.uuids),
-            None,
-            EVENT,
-        )
+        complete_bind(database, first, rebound.uuids, EVENT)
     assert states(database, rebound.uuids) == ['BindStarted']
     rebound.check_second_bind_goes_on(second)
 
@@ -340,9 +334,7 @@ def test_bind_job_without_generation_still_runs(database: Database) -> None:
     """A conductor of an earlier release has written it."""
     rebound = Rebound(database)
     job = rebound.claim(replace(rebound.accept(0), payload={}))
-    database.write(
-        binding.complete_bind, job, confirm_all(database, rebound.uuids), None, EVENT
-    )
+    complete_bind(database, job, rebound.uuids, EVENT)
     assert states(database, rebound.uuids) == ['Bound']
 
 
@@ -370,9 +362,7 @@ def _release_and_claim_again(rebound: Rebound) -> tuple[AllocatedHandle, Job, Jo
     """
     database = rebound.database
     first = rebound.claim(rebound.accept(0))
-    event = database.write(
-        binding.complete_bind, first, confirm_all(database, rebound.uuids), None, EVENT
-    )
+    event = complete_bind(database, first, rebound.uuids, EVENT)
     database.write(queue.finish_job, event)
     rebound.unbind()
     (job,) = database.write(queue.lease_jobs, OWNER, 10)

@@ -36,6 +36,7 @@ from tests.builders.bind_jobs import (
     BIND_JOB,
     BOUND_EVENT_JOB,
     FAILED_EVENT_JOB,
+    complete_bind,
     confirm_all,
 )
 from tests.builders.rows import (
@@ -357,13 +358,7 @@ def test_complete_bind_sets_bound(database: Database) -> None:
     claimed = claim_handles(
         database, accept_bind(database, bindings(uuids, card)), uuids
     )
-    event = database.write(
-        binding.complete_bind,
-        claimed.job,
-        confirm_all(database, uuids),
-        None,
-        BOUND_EVENT_JOB,
-    )
+    event = complete_bind(database, claimed.job, uuids, BOUND_EVENT_JOB)
     assert event.payload == {'succeeded': True}
     assert states(database, uuids) == ['Bound'] * 2
     assert not any(
@@ -430,13 +425,7 @@ def test_complete_bind_after_delete_is_cancelled(database: Database) -> None:
     # The agent may still prepare the handle, so no release job runs yet.
     assert list_job_types(database) == ['bind']
     with pytest.raises(BindCancelled):
-        database.write(
-            binding.complete_bind,
-            claimed.job,
-            confirm_all(database, uuids),
-            None,
-            BOUND_EVENT_JOB,
-        )
+        complete_bind(database, claimed.job, uuids, BOUND_EVENT_JOB)
     database.write(binding.fail_bind, claimed.job, uuids, FAILURE, FAILED_EVENT_JOB)
     assert states(database, uuids) == ['Deleting', 'BindFailed']
     assert list_job_types(database) == ['nova-event', 'release', 'release']
@@ -482,13 +471,7 @@ def test_fail_bind_deleted_arqs_sends_no_event(database: Database) -> None:
 def test_claim_arq_with_unclean_handle_is_contended(database: Database) -> None:
     uuids, card = add_arqs(database, 1), add_card(database, 2, needs_host=True)
     first = claim_handles(database, accept_bind(database, bindings(uuids, card)), uuids)
-    database.write(
-        binding.complete_bind,
-        first.job,
-        confirm_all(database, uuids),
-        None,
-        BOUND_EVENT_JOB,
-    )
+    complete_bind(database, first.job, uuids, BOUND_EVENT_JOB)
     database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
     assert states(database, uuids) == ['Unbound']
     second_job = accept_bind(database, bindings(uuids, card))

@@ -17,7 +17,7 @@ from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.requests import ServiceTokenRequired
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobType, NewJob
-from tests.builders.bind_jobs import confirm_all
+from tests.builders.bind_jobs import complete_bind
 from tests.builders.bound_arqs import create_bound_instance
 from tests.builders.rows import OWNER, add_arqs, add_card, bindings, owners, states
 from tests.support.sql_statements import statements
@@ -285,13 +285,7 @@ def test_release_job_rerun_uses_current_owner(database: Database) -> None:
         binding.accept_bind, binding_by_arq, ANY_PROJECT, NewJob(JobType.BIND), OWNER
     )
     claimed = database.write(binding.claim_for_bind, bind, next_arqs, None, event_job)
-    database.write(
-        binding.complete_bind,
-        claimed.job,
-        confirm_all(database, next_arqs),
-        None,
-        event_job,
-    )
+    complete_bind(database, claimed.job, next_arqs, event_job)
     assert (
         database.read(
             attach_handles.find_unclean_handle, next_job.payload['handle_uuid']
