@@ -89,7 +89,7 @@ def _build_context(
     return ApiContext(
         conductor=conductor,
         policy=policy.load_policy(conf),
-        build_document=document.build_document,
+        encode_document=document.encode_document,
         service_token_roles=auth.read_service_token_roles(conf),
         public_endpoint=conf.api.public_endpoint,
         json_depth=conf.api.max_json_depth,

@@ -67,7 +67,7 @@ def expose(
     accepted: Collection[type[Any]] = (),
     errors: Collection[int] = (),
 ) -> Callable[[Method], Exposed]:
-    """Convert the returned view, or JSON object, into a response.
+    """Convert the returned view, JSON object or text of one into a response.
 
     The annotation of the method names the views. None: the response has no body.
 
@@ -92,9 +92,11 @@ def expose(
             if not views:
                 return _build_empty_response(status)
             content = encode(view, call) if isinstance(view, View) else view
+            if not isinstance(content, bytes):
+                content = json.dumps(content).encode()
             return webob.Response(
                 status=HTTPStatus.ACCEPTED if type(view) in accepted else status,
-                body=json.dumps(content).encode(),
+                body=content,
                 content_type='application/json',
             )
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from cyborg_lite.api.call.bind_hold import BindHold
 from cyborg_lite.api.microversion import Microversion
@@ -28,9 +28,9 @@ class ApiContext:
 
     conductor: Conductor
     policy: Policy
-    # Builds the API document of a microversion, or of all of them for None. The
+    # Returns the API document of a microversion, or of all of them for None. The
     # document describes the controllers, so they cannot import its builder.
-    build_document: Callable[[Microversion | None], dict[str, Any]]
+    encode_document: Callable[[Microversion | None, str], bytes]
     service_token_roles: frozenset[str]
     public_endpoint: str | None  # None: links are built from the request
     json_depth: int

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The API document."""
 
-from typing import Any
-
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose
 from cyborg_lite.api.call.resource import Resource
@@ -16,14 +14,13 @@ class OpenApiDocument(Resource):
 
     @expose(errors=(400,))
     @accepts(arguments=('microversion',))
-    def get(self, call: Call) -> dict[str, Any]:
+    def get(self, call: Call) -> bytes:
         """Show the API document of one microversion, or of all of them.
 
         The document follows OpenAPI 3.1. No token is required.
         """
         version = _parse_version(call.arguments.get('microversion', ''))
-        document = self.context.build_document(version)
-        return {**document, 'servers': [{'url': call.links.base}]}
+        return self.context.encode_document(version, call.links.base)
 
 
 def _parse_version(text: str) -> Microversion | None:

@@ -26,6 +26,7 @@ _PLAIN: Final[dict[Any, Document]] = {
     str: {'type': 'string'},
     datetime: {'type': 'string', 'format': 'date-time'},
     dict: {'type': 'object'},
+    bytes: {'type': 'object'},  # the text of an object
 }
 
 
