@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from cyborg_lite.api.call.bind_hold import BindHold
 from cyborg_lite.api.microversion import Microversion
