@@ -133,13 +133,6 @@ def build_service(conf: cfg.ConfigOpts, tmp_path: Path) -> Start:
     return _build_service
 
 
-def test_constructor_does_not_scan(
-    build_service: Start, driver: PreparingDriver
-) -> None:
-    build_service(scripted=driver)
-    assert driver.scan_count == 0
-
-
 def test_start_reports_devices_and_serves_calls(
     conf: cfg.ConfigOpts,
     listener: RecordingConductor,
@@ -212,7 +205,7 @@ def test_stop_without_start_does_nothing(
     service = build_service(scripted=driver)
     service.stop()
     service.wait()
-    assert driver.scan_count == 0
+    assert driver.scan_count == 0  # nor does the constructor scan
 
 
 # --- reboots and restarts ---
@@ -308,19 +301,6 @@ def test_start_conflicting_drivers_raise_configuration_error(
         service.start()
     service.stop()
     service.wait()
-
-
-def test_start_damaged_state_files_are_moved_aside(
-    build_service: Start, driver: PreparingDriver, tmp_path: Path
-) -> None:
-    (tmp_path / 'state').mkdir()
-    for name in ('handles.json', 'findings.json', 'journal.json'):
-        (tmp_path / 'state' / name).write_text('{')
-    service = build_service(scripted=driver)
-    service.start()
-    service.stop()
-    service.wait()
-    assert len(list((tmp_path / 'state').glob('*.damaged-*'))) == 3
 
 
 class _VersatileDriver(CleaningDriver, PreparingDriver):

@@ -40,10 +40,6 @@ def test_load_returns_configured_order_without_duplicates(parse: Parse) -> None:
     ]
 
 
-def test_load_no_names_returns_empty(parse: Parse) -> None:
-    assert loading.load_drivers([], _HOST, parse('')) == {}
-
-
 def test_load_unknown_driver_error_lists_installed(parse: Parse) -> None:
     with pytest.raises(ConfigurationError) as caught:
         loading.load_drivers(['fake_driver', 'nvdia'], _HOST, parse(''))

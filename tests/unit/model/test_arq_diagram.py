@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cyborg_lite.model.arqs.arqs import TRANSITIONS, Event, State
+from cyborg_lite.model.arqs.arqs import TRANSITIONS, Event
 
 _SOURCE: Final = Path(__file__).parents[3] / 'doc/source/_exts/state_diagram.py'
 _SVG: Final = '{http://www.w3.org/2000/svg}'
@@ -46,17 +46,6 @@ def test_svg_state_lists_events_without_transition(drawing: ModuleType) -> None:
         stays = [event for event, following in row.items() if following is state]
         after = texts[texts.index(state) + 1 :][:1]
         assert (after == [f'\u21bb {", ".join(stays)}']) is bool(stays)
-
-
-def test_svg_state_without_position_raises_key_error(drawing: ModuleType) -> None:
-    extra_row = {State.UNKNOWN: {Event.DELETE: State.DELETING}}
-    with pytest.raises(KeyError):
-        drawing.svg({**TRANSITIONS, **extra_row})
-
-
-def test_positions_are_unique_and_complete(drawing: ModuleType) -> None:
-    places = list(drawing.POSITIONS.values())
-    assert len(set(places)) == len(places) == len(TRANSITIONS)
 
 
 def test_table_has_cell_for_each_state_and_event(drawing: ModuleType) -> None:

@@ -69,14 +69,6 @@ def context(cache: Cache, journal: Journal, driver: CheckingDriver) -> RepairCon
     return RepairContext(cache, journal, driver)
 
 
-def test_repair_handles_existing_handle_stays_unchanged(
-    context: RepairContext, driver: CheckingDriver
-) -> None:
-    driver.refusals = dict.fromkeys('ab', refusal())
-    context.repair.repair_handles()
-    assert context.acknowledge() == []
-
-
 def test_repair_handles_lost_handle_is_rebuilt(
     context: RepairContext, driver: CheckingDriver
 ) -> None:

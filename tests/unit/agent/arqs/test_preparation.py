@@ -56,17 +56,20 @@ def build_preparation(cache: Cache, journal: Journal) -> Prepare:
 
 
 def test_prepare_and_release_are_idempotent(
-    driver: PreparingDriver, build_preparation: Prepare
+    driver: PreparingDriver, journal: Journal, build_preparation: Prepare
 ) -> None:
     preparation = build_preparation(scripted=driver)
-    handles = [handle(_FIRST, 'a'), handle(_FIRST, 'b'), handle(_SECOND, 'c')]
-    preparation.prepare(handles)
-    assert driver.prepared == {'a', 'b', 'c'}
-    preparation.prepare(handles)
-    assert driver.prepared == {'a', 'b', 'c'}
-    preparation.release(handles)
-    preparation.release(handles)
-    assert driver.prepared == set()
+    handles = [handle(_FIRST, 'a'), handle(_SECOND, 'b')]
+    for _ in range(2):
+        preparation.prepare(handles)
+        assert driver.prepared == {'a', 'b'}
+    for _ in range(2):
+        preparation.release(handles)
+        assert driver.prepared == set()
+    events = [(event.kind, event.arq_uuid) for event in journal.list_unsent(9)]
+    assert events == [
+        (kind, f'arq-of-{uuid}') for kind in ('Prepared', 'Released') for uuid in 'ab'
+    ]
 
 
 def with_generation(number: int) -> AllocatedHandle:
@@ -194,40 +197,34 @@ def test_prepare_after_failure_accepts_same_generation(
 
 
 @pytest.mark.parametrize('failure', [refusal(), RuntimeError('a mistake')])
-def test_prepare_failure_releases_all_handles_of_call(
-    driver: PreparingDriver, failure: Exception, build_preparation: Prepare
+def test_prepare_failure_releases_only_handles_of_call(
+    driver: PreparingDriver,
+    cache: Cache,
+    failure: Exception,
+    build_preparation: Prepare,
 ) -> None:
-    driver.refusals['c'] = failure
     preparation = build_preparation(scripted=driver)
+    preparation.prepare([handle(_FIRST, 'earlier')])
+    driver.refusals['b'] = failure
     with pytest.raises(type(failure)):
-        preparation.prepare(
-            [handle(_FIRST, 'a'), handle(_FIRST, 'b'), handle(_FIRST, 'c')]
-        )
-    assert driver.prepared == set()
-
-
-def test_prepare_failure_preserves_handles_of_earlier_call(
-    driver: PreparingDriver, build_preparation: Prepare
-) -> None:
-    preparation = build_preparation(scripted=driver)
-    preparation.prepare([handle(_FIRST, 'before')])
-    driver.refusals['b'] = refusal()
-    with pytest.raises(DriverError):
-        preparation.prepare([handle(_FIRST, 'a'), handle(_FIRST, 'b')])
-    assert driver.prepared == {'before'}
+        preparation.prepare([handle(_FIRST, uuid) for uuid in 'abc'])
+    assert driver.prepared == set(cache.handles) == {'earlier'}
 
 
 @pytest.mark.parametrize('failure', [refusal(), RuntimeError('a mistake')])
 def test_release_failure_releases_remaining_handles(
-    driver: PreparingDriver, failure: Exception, build_preparation: Prepare
+    driver: PreparingDriver,
+    cache: Cache,
+    failure: Exception,
+    build_preparation: Prepare,
 ) -> None:
     preparation = build_preparation(scripted=driver)
-    handles = [handle(_FIRST, 'a'), handle(_FIRST, 'b'), handle(_FIRST, 'c')]
+    handles = [handle(_FIRST, uuid) for uuid in 'abc']
     preparation.prepare(handles)
     driver.refusals['a'] = failure
     with pytest.raises(DriverError):
         preparation.release(handles)
-    assert driver.prepared == {'a'}
+    assert driver.prepared == set(cache.handles) == {'a'}
 
 
 def test_prepare_driver_without_preparation_is_not_called(
@@ -241,18 +238,13 @@ def test_prepare_driver_without_preparation_is_not_called(
     preparation.release([handle(_FIRST)])
 
 
-def test_prepare_missing_device_raises_device_gone(
+def test_missing_device_is_released_but_not_prepared(
     driver: PreparingDriver, build_preparation: Prepare
 ) -> None:
+    preparation, missing = build_preparation(scripted=driver), handle('0000:09:00.0')
+    preparation.release([missing])
     with pytest.raises(DeviceGone):
-        build_preparation(scripted=driver).prepare([handle('0000:09:00.0')])
-
-
-def test_release_missing_device_succeeds(
-    driver: PreparingDriver, build_preparation: Prepare
-) -> None:
-    build_preparation(scripted=driver).release([handle('0000:09:00.0')])
-    assert driver.prepared == set()
+        preparation.prepare([missing])
 
 
 def test_unavailable_driver_raises_driver_error(
@@ -349,55 +341,6 @@ def test_prepare_caches_handles_before_driver_call(
     assert {
         uuid: handle_state.boot_id for uuid, handle_state in cache.handles.items()
     } == {'a': '', 'b': ''}
-
-
-def test_prepare_failure_removes_handles_from_cache(
-    driver: PreparingDriver, cache: Cache, build_preparation: Prepare
-) -> None:
-    preparation = build_preparation(scripted=driver)
-    preparation.prepare([handle(_FIRST, 'earlier')])
-    driver.refusals['b'] = refusal()
-    with pytest.raises(DriverError):
-        preparation.prepare(
-            [handle(_FIRST, 'a'), handle(_FIRST, 'b'), handle(_FIRST, 'c')]
-        )
-    assert set(cache.handles) == {'earlier'}
-    preparation.release([handle(_FIRST, 'earlier')])
-    assert cache.handles == {}
-
-
-def test_release_failure_preserves_handle_in_cache(
-    driver: PreparingDriver, cache: Cache, build_preparation: Prepare
-) -> None:
-    preparation = build_preparation(scripted=driver)
-    preparation.prepare([handle(_FIRST, 'a'), handle(_FIRST, 'b')])
-    driver.refusals['a'] = refusal()
-    with pytest.raises(DriverError):
-        preparation.release([handle(_FIRST, 'a'), handle(_FIRST, 'b')])
-    assert set(cache.handles) == {'a'}
-
-
-def test_prepare_failure_preserves_earlier_handle_in_cache(
-    driver: PreparingDriver, cache: Cache, build_preparation: Prepare
-) -> None:
-    preparation = build_preparation(scripted=driver)
-    preparation.prepare([handle(_FIRST, 'a')])
-    driver.refusals['x'] = refusal()
-    with pytest.raises(DriverError):
-        preparation.prepare([handle(_FIRST, 'x'), handle(_FIRST, 'a')])
-    assert set(cache.handles) == {'a'}
-
-
-def test_repeated_calls_record_one_event_each(
-    driver: PreparingDriver, journal: Journal, build_preparation: Prepare
-) -> None:
-    preparation = build_preparation(scripted=driver)
-    for _ in range(2):
-        preparation.prepare([handle(_FIRST, 'a')])
-    for _ in range(2):
-        preparation.release([handle(_FIRST, 'a')])
-    events = [(event.kind, event.arq_uuid) for event in journal.list_unsent(9)]
-    assert events == [('Prepared', 'arq-of-a'), ('Released', 'arq-of-a')]
 
 
 def test_rebuild_released_handle_does_nothing(

@@ -98,14 +98,6 @@ def test_rebuild_after_reboot_prepares_all_handles(
     assert sorted(events) == expected
 
 
-def test_rebuild_without_reboot_does_nothing(
-    agent_in_use: AgentProcess, start: Start
-) -> None:
-    agent = start()
-    assert not agent.rebuild()
-    assert agent.driver.attempts == []
-
-
 def test_rebuild_second_restart_does_nothing(
     agent_in_use: AgentProcess, start: Start, tmp_path: Path
 ) -> None:

@@ -187,18 +187,6 @@ def test_open_image_does_not_evict_foreign_files(
     assert 'loaded.json' in _list_files(tmp_path)
 
 
-def test_open_image_partial_download_starts_over(
-    tmp_path: Path, source: FakeGlance
-) -> None:
-    directory = tmp_path / 'images'
-    directory.mkdir()
-    digest = hashlib.sha512(_CONTENT).hexdigest()
-    (directory / f'sha512-{digest}.part').write_bytes(b'half')
-    with _cache(tmp_path, source).open_image(bitstream(_CONTENT)) as path:
-        assert path.read_bytes() == _CONTENT
-    assert _list_files(tmp_path) == [path.name]
-
-
 def test_open_image_does_not_follow_symlink(tmp_path: Path, source: FakeGlance) -> None:
     directory = tmp_path / 'images'
     directory.mkdir()

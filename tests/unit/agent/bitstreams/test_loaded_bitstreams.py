@@ -7,7 +7,6 @@ import pytest
 
 from cyborg_lite.agent.bitstreams.loaded_bitstreams import LoadedBitstreams
 from cyborg_lite.model.inventory.host_report import DiscoveryResult
-from tests.builders.bitstream_files import bitstream
 from tests.builders.fpga_reports import HOST, fpga_card
 
 CARD = f'{HOST}_0000:5e:00.0'
@@ -27,18 +26,6 @@ def regions(tmp_path: Path) -> LoadedBitstreams:
     loaded_bitstreams.record_failure(f'{CARD}_region0', 'CRC error')
     loaded_bitstreams.record_failure(f'{HOST}_0000:5f:00.0_region0', 'CRC error')
     return loaded_bitstreams
-
-
-def test_failed_region_stays_reserved_after_restart(
-    regions: LoadedBitstreams, tmp_path: Path
-) -> None:
-    assert list_reserved(regions) == [1, 0]
-    assert list_reserved(LoadedBitstreams(tmp_path)) == [1, 0]
-
-
-def test_record_loaded_opens_region(regions: LoadedBitstreams, tmp_path: Path) -> None:
-    regions.record_loaded(f'{CARD}_region0', bitstream())
-    assert list_reserved(LoadedBitstreams(tmp_path)) == [0, 0]
 
 
 def test_remove_regions_opens_all_regions_of_card(

@@ -72,11 +72,6 @@ def test_known_digest_is_reported_once_per_process(
     assert agent.send_reports() == []
 
 
-def test_unchanged_host_is_not_reported_again(agent: ReportingAgent) -> None:
-    agent.send_reports()
-    assert [agent.send_reports() for _ in range(5)] == [[]] * 5
-
-
 def test_unchanged_host_sends_heartbeats_only(heartbeat_agent: ReportingAgent) -> None:
     heartbeat_agent.send_reports()
     assert [heartbeat_agent.send_reports() for _ in range(3)] == [['heartbeat']] * 3
@@ -141,22 +136,6 @@ def test_failed_host_report_is_sent_again(agent: ReportingAgent) -> None:
     assert agent.conductor.reports['compute-1'].devices == ()
 
 
-def test_log_contains_state_changes_only(
-    heartbeat_agent: ReportingAgent, caplog: pytest.LogCaptureFixture
-) -> None:
-    heartbeat_agent.send_reports()
-    caplog.set_level(logging.INFO)
-    caplog.clear()
-    for refusal in (_UNAVAILABLE, _UNAVAILABLE, _UNAVAILABLE, None, None, _UNAVAILABLE):
-        heartbeat_agent.conductor.refusal = refusal
-        heartbeat_agent.send_reports()
-    assert [(record.levelname, record.message[:39]) for record in caplog.records] == [
-        ('WARNING', 'Report to the conductor failed: The ser'),
-        ('INFO', 'Reports to the conductor succeed again'),
-        ('WARNING', 'Report to the conductor failed: The ser'),
-    ]
-
-
 def test_run_ends_after_stop_event(agent: ReportingAgent) -> None:
     agent.stopping.set()
     agent.reporter.run()
@@ -174,15 +153,6 @@ def test_rebuild_sends_heartbeats_only(
     assert [heartbeat_agent.send_reports() for _ in range(3)] == [['heartbeat']] * 3
     heartbeat_agent.reporter.set_rebuilt()
     assert heartbeat_agent.send_reports() == _FIRST_CALLS
-
-
-def test_recovery_result_is_reported_before_inventory(
-    heartbeat_agent: ReportingAgent,
-) -> None:
-    heartbeat_agent.preparation.prepare([handle(ADDRESS, 'a')])
-    heartbeat_agent.send_reports()
-    (result,) = heartbeat_agent.conductor.outcomes
-    assert (result.boot_id, result.rebuilt) == ('boot-1', ('a',))
 
 
 def test_recovery_is_reported_until_conductor_is_satisfied(

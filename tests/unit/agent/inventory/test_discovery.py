@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of discovery: faults of one driver do not affect the other drivers."""
 
-import logging
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -91,19 +90,6 @@ def test_scan_driver_fails_reuses_last_result_as_degraded(
     healthy.failure = None
     assert discovery.scan() == before
     assert discovery.unavailable_drivers == {}
-
-
-def test_scan_driver_fails_again_preserves_report_digest(
-    healthy: ScriptedDriver,
-) -> None:
-    discovery = _discovery(healthy=healthy)
-    discovery.scan()
-    healthy.failure = RuntimeError('not now')
-    discovery.scan()
-    digest = discovery.report().digest
-    healthy.failure = RuntimeError('still not')
-    discovery.scan()
-    assert discovery.report().digest == digest
 
 
 # --- removal of devices ---
@@ -218,25 +204,6 @@ def test_list_conflicts_names_conflicting_drivers(healthy: ScriptedDriver) -> No
     assert discovery.list_conflicts() == (
         f'{_FIRST} is claimed by healthy and rival: enable only one of them',
     )
-
-
-def test_scan_failure_is_logged_once_until_it_changes(
-    faulty: ScriptedDriver, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    discovery = _discovery(faulty=faulty)
-    for _ in range(3):
-        discovery.scan()
-    faulty.failure = OSError('it burnt down')
-    discovery.scan()
-    faulty.failure = None
-    for _ in range(2):
-        discovery.scan()
-    assert [record.message for record in caplog.records] == [
-        'Scan by driver faulty failed; its last result is reused',
-        'Scan by driver faulty failed; its last result is reused',
-        'Scans by driver faulty succeed again',
-    ]
 
 
 def test_scan_unsendable_device_affects_only_failing_driver(

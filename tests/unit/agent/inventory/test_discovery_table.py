@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.agent.inventory.discovery_report import DiscoveryRow, build_rows
+from cyborg_lite.agent.inventory.discovery_report import build_rows
 from cyborg_lite.agent.inventory.discovery_table import format_table
 from cyborg_lite.drivers.fake import FakeDriver
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
-from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from tests.hosts import sysfs_tree
 
 
@@ -45,17 +44,3 @@ def test_format_table_fits_120_columns(name: str, tmp_path: Path) -> None:
     ).splitlines()
     assert max(map(len, lines)) <= 120
     assert not any(line != line.rstrip() for line in lines)
-
-
-def test_format_table_without_rows_returns_message() -> None:
-    assert format_table([]) == 'No candidate function on this host.'
-
-
-def test_format_table_shows_name_of_device() -> None:
-    result = DiscoveryResult('0000:3b:00.0', '10de:1eb8', '030200', '', 'unclaimed')
-    row = DiscoveryRow(result, name='NVIDIA Corporation TU104GL [Tesla T4]')
-    lines = format_table([row]).splitlines()
-    assert lines[2].split() == [
-        'name',
-        *['NVIDIA', 'Corporation', 'TU104GL', '[Tesla', 'T4]'],
-    ]

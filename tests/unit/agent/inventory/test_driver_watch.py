@@ -11,7 +11,7 @@ from cyborg_lite.agent.inventory.driver_watch import DriverWatch
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.model.inventory.host_report import DiscoveryResult, Health
-from tests.doubles.drivers import HangingDriver, ScriptedDriver, discovery_result
+from tests.doubles.drivers import ScriptedDriver, discovery_result
 
 HOST = Host('compute-1', Path('/nonexistent'))
 ADDRESS, OTHER_ADDRESS = '0000:01:00.0', '0000:02:00.0'
@@ -44,83 +44,6 @@ def healths(watch: DriverWatch) -> dict[str, Health]:
         for address, device in devices.items()
         if device is not None
     }
-
-
-def test_list_results_before_first_scan_is_empty_with_error(
-    driver: ScriptedDriver,
-) -> None:
-    watch = watch_driver(driver)
-    assert watch.list_results() == ()
-    assert watch.error == 'it has not completed a scan yet'
-    scan(watch)
-    assert watch.error == ''
-    assert watch.list_results() == tuple(driver.results)
-
-
-def test_restore_result_transfers_devices_to_new_process(
-    driver: ScriptedDriver,
-) -> None:
-    watch = watch_driver(driver)
-    scan(watch)
-    assert [result.address for result in watch.devices] == [ADDRESS]
-    successor = watch_driver(ScriptedDriver(HOST, {}))
-    for result in watch.devices:
-        successor.restore_result(result)
-    assert [result.address for result in successor.devices] == [ADDRESS]
-
-
-def test_missing_device_is_gone_then_removed(
-    driver: ScriptedDriver,
-) -> None:
-    watch = watch_driver(driver)
-    scan(watch)
-    driver.results = []
-    observed = []
-    for _ in range(SCANS):
-        scan(watch)
-        observed.append(healths(watch))
-    assert observed == [{ADDRESS: Health.GONE}] * (SCANS - 1) + [{}]
-    assert watch.misses == {}
-
-
-def test_returned_device_resets_misses(
-    driver: ScriptedDriver,
-) -> None:
-    watch = watch_driver(driver)
-    present = driver.results
-    for results in (present, [], present, [], [], present):
-        driver.results = results
-        scan(watch)
-    assert healths(watch) == {ADDRESS: Health.OK}
-    assert watch.misses == {}
-
-
-def test_failed_scan_does_not_count_as_miss(
-    driver: ScriptedDriver,
-) -> None:
-    watch = watch_driver(driver)
-    scan(watch)
-    driver.results, driver.failure = [], OSError('the card is on fire')
-    for _ in range(2 * SCANS):
-        scan(watch)
-    assert healths(watch) == {ADDRESS: Health.DEGRADED}
-    assert watch.error == 'OSError: the card is on fire'
-
-
-def test_hanging_scan_is_not_repeated_and_completes_later() -> None:
-    driver = HangingDriver(HOST, {})
-    driver.results = [discovery_result(ADDRESS)]
-    watch = watch_driver(driver)
-    try:
-        for _ in range(3):
-            scan(watch, seconds=0)
-        assert (driver.scan_count, watch.error) == (1, 'it exceeded driver_timeout')
-    finally:
-        driver.continue_scan.set()
-    assert watch._thread is not None
-    watch._thread.join()
-    assert healths(watch) == {ADDRESS: Health.OK}
-    assert watch.error == ''
 
 
 def test_moved_card_is_not_reported_at_both_addresses(driver: ScriptedDriver) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.agent.inventory.discovery import Discovery
-from cyborg_lite.agent.inventory.fingerprint import compute_fingerprint
 from cyborg_lite.agent.inventory.hardware_monitor import AgentIntervals, HardwareMonitor
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.journal import Journal
@@ -83,28 +82,6 @@ def test_check_scans_after_discovery_interval(tmp_path: Path) -> None:
     assert agent.driver.scan_count == 4
 
 
-def test_fingerprint_changes_with_devices_and_drivers(tmp_path: Path) -> None:
-    host = Host('compute-1', tmp_path)
-    fingerprints = [compute_fingerprint(host)]
-
-    def has_changed() -> bool:
-        fingerprints.append(compute_fingerprint(host))
-        return fingerprints[-1] != fingerprints[-2]
-
-    assert not has_changed()
-    plug(tmp_path, _FIRST, 'nvidia')
-    assert has_changed()
-    plug(tmp_path, _SECOND, 'nvidia')
-    assert has_changed()
-    bind(tmp_path, _FIRST, 'vfio-pci')
-    assert has_changed()
-    (tmp_path / _DEVICES / _SECOND).unlink()
-    assert has_changed()
-    (tmp_path / 'sys/bus/mdev/devices/5e1').mkdir(parents=True)
-    assert has_changed()
-    assert not has_changed()
-
-
 def test_check_changed_host_scans_once(agent: Agent) -> None:
     agent.driver.results = [discovery_result(_FIRST), discovery_result(_SECOND)]
     plug(agent.root, _SECOND, 'nvidia')
@@ -149,10 +126,6 @@ def test_run_survives_exception_and_stops_on_event(agent: Agent) -> None:
 
 
 # --- recorded events ---
-
-
-def test_first_scan_records_no_events(agent: Agent) -> None:
-    assert agent.list_events() == []
 
 
 def test_scan_records_new_failed_and_lost_devices(agent: Agent) -> None:

@@ -108,23 +108,6 @@ def test_config_directory_is_read_in_name_order(host: Host, tmp_path: Path) -> N
     assert health(ownership.amend(discovery_result(ADDRESS))) is Health.CONFLICT
 
 
-def test_unreadable_config_is_logged_once_and_ignored(
-    host: Host, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    ownership = build_ownership(host, tmp_path / 'absent.conf')
-    for _ in range(3):
-        assert health(ownership.amend(discovery_result(ADDRESS))) is Health.OK
-    assert caplog.text.count('Cannot read a configuration file of Nova') == 1
-
-
-def test_invalid_config_entry_is_logged(
-    host: Host, nova_conf: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    write_device_spec(nova_conf, '{')
-    build_ownership(host, nova_conf).amend(discovery_result(ADDRESS))
-    assert 'invalid entry in nova.conf: [pci] device_spec = {' in caplog.text
-
-
 def test_conflict_reason_is_truncated_to_column(host: Host, nova_conf: Path) -> None:
     write_device_spec(nova_conf, '{"vendor_id": "10de", "tag": "' + 'x' * 300 + '"}')
     result = build_ownership(host, nova_conf).amend(discovery_result(ADDRESS))

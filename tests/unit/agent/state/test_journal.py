@@ -99,29 +99,6 @@ def test_append_full_journal_drops_oldest_events(tmp_path: Path) -> None:
     assert list_unsent(journal) == [(3, 'c'), (4, 'd'), (5, 'e')]
 
 
-def test_list_unsent_returns_oldest_events(joined_journal: Journal) -> None:
-    joined_journal.append(build_events('a', 'b', 'c'))
-    assert [event.address for event in joined_journal.list_unsent(2)] == ['a', 'b']
-
-
-def test_append_nothing_writes_no_file(joined_journal: Journal, tmp_path: Path) -> None:
-    file = tmp_path / 'state' / 'journal.json'
-    file.unlink()
-    joined_journal.append([])
-    joined_journal.acknowledge(0)
-    assert not file.exists()
-
-
 def test_append_truncates_reason(joined_journal: Journal) -> None:
     joined_journal.append([NewEvent(HostEventKind.HEALTH, 'a', reason='x' * 1000)])
     assert len(joined_journal.list_unsent(1)[0].reason) == 255
-
-
-def test_reopen_damaged_journal_is_empty(
-    joined_journal: Journal, tmp_path: Path
-) -> None:
-    joined_journal.append(build_events('a'))
-    (tmp_path / 'state' / 'journal.json').write_text('{')
-    reopened_journal = reopen_journal(tmp_path)
-    assert list_unsent(reopened_journal) == []
-    assert not reopened_journal.is_joined

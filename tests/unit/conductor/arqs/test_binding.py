@@ -179,19 +179,6 @@ def test_bind_agent_unreachable_is_retried(database: Database) -> None:
     assert bind.states == ['Bound'] * 2
 
 
-def test_bind_taken_over_keeps_claims(
-    database: Database,
-) -> None:
-    bind = Bind(database, needs_host=True)
-    bind.agents.down_hosts = {'compute-1'}
-    with pytest.raises(HostAway):
-        bind.handler.run(bind.accept())
-    claimed = owners(database)
-    bind.agents.down_hosts = set()
-    bind.handler.run(take_over(database))
-    assert owners(database) == claimed == sorted(bind.uuids)
-
-
 def test_bind_expired_fails_and_releases(
     database: Database,
 ) -> None:
@@ -276,21 +263,6 @@ def test_bind_project_of_admin_is_kept(database: Database) -> None:
     bind = Bind(database)
     bind.handler.run(bind.accept(project='f' * 32))
     assert {arq.project_id for arq in bind.arqs} == {'f' * 32}
-
-
-def test_bind_deleted_during_preparation_is_cancelled(
-    database: Database,
-) -> None:
-    bind = Bind(database, needs_host=True)
-    bind.agents.down_hosts = {'compute-1'}
-    with pytest.raises(HostAway):
-        bind.handler.run(bind.accept())
-    database.write(release.delete_arqs_of_instance, bind.instance, EVERYBODY, None)
-    bind.agents.down_hosts = set()
-    assert bind.handler.run(take_over(database)) is None
-    # Separate jobs release the prepared handles.
-    released = database.write(queue.lease_jobs, OWNER, 10)
-    assert [job.type for job in released] == [JobType.RELEASE] * 2
 
 
 def test_bind_cancelled_does_not_call_agent_again(database: Database) -> None:

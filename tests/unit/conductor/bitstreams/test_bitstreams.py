@@ -5,8 +5,7 @@ import pytest
 
 from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
 from cyborg_lite.errors.base import InvalidInput
-from cyborg_lite.errors.bitstreams import BitstreamNotFound, BitstreamRefused
-from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.bitstreams import BitstreamNotFound
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.choice import (
     BitstreamQuery,
@@ -17,7 +16,6 @@ from tests.builders.bitstream_files import (
     ARRIA10_REGION,
     IMAGE_ID,
     LARGEST,
-    OTHER_FUNCTION,
     image,
 )
 from tests.doubles.glance import FakeGlance
@@ -45,38 +43,6 @@ def build_catalog(glance: FakeGlance | None, *defaults: str) -> BitstreamCatalog
     return BitstreamCatalog(glance, LARGEST, defaults)
 
 
-@pytest.mark.parametrize(
-    'query',
-    [
-        BitstreamQuery(image_id=IMAGE_ID),
-        BitstreamQuery(name='nlb-0'),
-        BitstreamQuery(name='nlb-0 for Arria 10'),
-        BitstreamQuery(function_id=OTHER_FUNCTION),
-    ],
-)
-def test_find_returns_fitting_image(glance: FakeGlance, query: BitstreamQuery) -> None:
-    assert build_catalog(glance).find(query, REGION).image_id == IMAGE_ID
-
-
-def test_find_image_that_does_not_fit_raises(glance: FakeGlance) -> None:
-    with pytest.raises(BitstreamRefused, match='board u250'):
-        build_catalog(glance).find(BitstreamQuery(image_id=WRONG_ID), REGION)
-
-
-@pytest.mark.parametrize(
-    ('query', 'reason'),
-    [
-        (BitstreamQuery(image_id='x'), 'image x does not exist'),
-        (BitstreamQuery(name='other'), 'other'),
-    ],
-)
-def test_find_unknown_image_raises_not_found(
-    glance: FakeGlance, query: BitstreamQuery, reason: str
-) -> None:
-    with pytest.raises(BitstreamNotFound, match=reason):
-        build_catalog(glance).find(query, REGION)
-
-
 def test_catalog_without_glance_is_empty() -> None:
     catalog = build_catalog(None)
     assert catalog.rank(REGION) == ()
@@ -84,12 +50,6 @@ def test_catalog_without_glance_is_empty() -> None:
     assert catalog.read_image_properties('x') == {}
     with pytest.raises(BitstreamNotFound, match='glance'):
         catalog.find(BitstreamQuery(name='x'), REGION)
-
-
-def test_unavailable_glance_raises(glance: FakeGlance) -> None:
-    glance.is_down = True
-    with pytest.raises(ServiceUnavailable):
-        build_catalog(glance).rank(REGION)
 
 
 def test_rank_lists_fitting_images_first(glance: FakeGlance) -> None:
@@ -111,30 +71,6 @@ def test_list_describes_images_for_region(
 def test_list_applies_filters(glance: FakeGlance) -> None:
     (listed,) = build_catalog(glance).list({'board': 'u250'}, None)
     assert listed.image_uuid == WRONG_ID
-
-
-def test_find_default_returns_first_fitting_image(glance: FakeGlance) -> None:
-    catalog = build_catalog(glance, 'unknown', WRONG_ID, IMAGE_ID)
-    bitstream = catalog.find_default(REGION)
-    assert bitstream is not None
-    assert bitstream.image_id == IMAGE_ID
-
-
-def test_find_default_depends_on_configuration(glance: FakeGlance) -> None:
-    assert build_catalog(glance).find_default(REGION) is None
-    with pytest.raises(BitstreamNotFound, match='default_images'):
-        build_catalog(glance, WRONG_ID).find_default(REGION)
-
-
-@pytest.mark.parametrize(
-    ('function_id', 'image_id'),
-    [(OTHER_FUNCTION, IMAGE_ID), ('cd' * 16, None), ('', None)],
-)
-def test_find_by_function_returns_fitting_bitstream(
-    glance: FakeGlance, function_id: str, image_id: str | None
-) -> None:
-    bitstream = build_catalog(glance).find_by_function(function_id, REGION)
-    assert (bitstream and bitstream.image_id) == image_id
 
 
 def test_read_image_properties_unknown_image_raises(glance: FakeGlance) -> None:

@@ -92,17 +92,6 @@ def test_liveness_resumed_agent_is_logged_once(
     assert conductor.woken == 2
 
 
-def test_liveness_conductor_down_log_omits_devices(
-    database: Database, caplog: pytest.LogCaptureFixture
-) -> None:
-    conductor = Conductor(database).listen()
-    expire_heartbeat(database, 'ctl1', 'cyborg-lite-conductor')
-    conductor.liveness.check_services(LATER)
-    ((_level, text),) = log_messages(caplog)
-    assert 'cyborg-lite-conductor on host ctl1 is down' in text
-    assert 'devices' not in text
-
-
 def test_liveness_agent_down_reserves_free_handles(database: Database) -> None:
     add_card(database, 4)
     conductor = Conductor(database).listen()

@@ -55,18 +55,6 @@ def _rows(session: Session) -> list[tuple[str, str]]:
     return [(state, error) for state, error in session.execute(statement)]
 
 
-def test_create_owner_returns_unique_names() -> None:
-    assert create_owner(1).name != create_owner(1).name
-
-
-def test_run_own_job_needs_no_poll(
-    runner: JobRunner, handler: ScriptedHandler, database: Database
-) -> None:
-    run_owned_job(runner, database)
-    wait_and_stop(runner, handler)
-    assert rows(database) == []
-
-
 def test_runner_leases_waiting_job(
     runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
@@ -168,20 +156,6 @@ def test_job_failed_is_postponed_with_reason(
     ((state, error),) = rows(database)
     assert state == JobState.WAITING
     assert 'compute-1 does not answer' in error
-
-
-def test_job_unexpected_error_hides_details(
-    runner: JobRunner, handler: ScriptedHandler, database: Database
-) -> None:
-    def stumble(job: Job) -> None:
-        raise ZeroDivisionError('secret')
-
-    handler.act = stumble
-    run_owned_job(runner, database)
-    wait_and_stop(runner, handler)
-    ((state, error),) = rows(database)
-    assert state == JobState.WAITING
-    assert 'secret' not in error
 
 
 def test_job_overdue_is_expired(

@@ -15,9 +15,6 @@ from cyborg_lite.model.jobs import Owner
 from tests.builders.provider_rows import add_device, change_device
 from tests.builders.service_rows import add_audited_agents
 from tests.doubles.placement import FakePlacement
-from tests.servers.databases import database_fixture
-
-database = database_fixture('sqlite')
 
 
 def run_once(database: Database, interval: float) -> tuple[int, int]:

@@ -25,23 +25,6 @@ def providers() -> ProviderCache:
     return ProviderCache()
 
 
-def test_find_unchanged_generation_returns_provider(providers: ProviderCache) -> None:
-    providers.store(PROVIDER)
-    assert providers.find(NODE) == PROVIDER
-
-
-@pytest.mark.parametrize('generation', [4, 6])
-def test_find_other_generation_returns_none(
-    providers: ProviderCache, generation: int
-) -> None:
-    providers.store(PROVIDER)
-    assert providers.find(replace(NODE, generation=generation)) is None
-
-
-def test_find_unknown_provider_returns_none(providers: ProviderCache) -> None:
-    assert providers.find(NODE) is None
-
-
 def test_find_returns_current_name_and_parent(providers: ProviderCache) -> None:
     """A rename or a move does not change the generation."""
     providers.store(PROVIDER)
@@ -50,15 +33,6 @@ def test_find_returns_current_name_and_parent(providers: ProviderCache) -> None:
     assert provider is not None
     assert provider.node == moved
     assert provider.inventories == PROVIDER.inventories
-
-
-def test_invalidate_removes_listed_providers_only(providers: ProviderCache) -> None:
-    second = replace(PROVIDER, node=replace(NODE, uuid='second'))
-    for provider in (PROVIDER, second):
-        providers.store(provider)
-    providers.invalidate([NODE, replace(NODE, uuid='unknown')])
-    assert providers.find(NODE) is None
-    assert providers.find(second.node) == second
 
 
 def test_store_full_cache_drops_oldest_provider(providers: ProviderCache) -> None:

@@ -12,25 +12,10 @@ from cyborg_lite.model.providers.providers import ProviderInventory, TreeNode
 from cyborg_lite.model.traits import OWNER_CYBORG, OWNER_NOVA
 from tests.builders.provider_rows import add_device, change_device
 from tests.doubles.placement import FakePlacement
-from tests.servers.databases import database_fixture
 from tests.support.sql_statements import statements, writes
 
 HOST = 'compute-1'
 ADDRESS = '0000:3b:00.0'
-
-database = database_fixture('sqlite')
-
-
-@pytest.fixture
-def placement() -> FakePlacement:
-    placement = FakePlacement()
-    placement.create_provider(str(uuid4()), HOST, None)
-    return placement
-
-
-@pytest.fixture
-def sync(database: Database, placement: FakePlacement) -> PlacementSync:
-    return PlacementSync(database, placement)
 
 
 @pytest.fixture
@@ -159,19 +144,3 @@ def test_conflict_unchanged_costs_two_reads(
     assert len(placement.calls) == 2
     assert placement.writes == []
     assert writes(sql) == []
-
-
-def test_conflict_is_logged_once(
-    placement: FakePlacement,
-    sync: PlacementSync,
-    gpu: str,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    nova_provider = nova_takes(placement)
-    for _ in range(3):
-        sync.sync(HOST)
-    assert caplog.text.count('is withdrawn from Placement') == 1
-    placement.delete_provider(nova_provider.uuid)
-    with caplog.at_level('INFO'):
-        sync.sync(HOST)
-    assert 'is published in Placement again' in caplog.text

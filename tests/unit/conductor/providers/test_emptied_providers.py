@@ -14,37 +14,16 @@ from cyborg_lite.model.providers.providers import ProviderInventory, TreeNode
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG, OWNER_NOVA
 from tests.builders.provider_rows import add_device, change_deployable, remove_devices
 from tests.doubles.placement import FakePlacement
-from tests.servers.databases import database_fixture
 
 HOST = 'compute-1'
 ADDRESS = '0000:3b:00.0'
 RACK = 'CUSTOM_RACK_7'
 
-database = database_fixture('sqlite')
-
-
-@pytest.fixture
-def placement() -> FakePlacement:
-    placement = FakePlacement()
-    placement.create_provider(str(uuid4()), HOST, None)
-    placement.names.add(RACK)
-    return placement
-
-
-@pytest.fixture
-def root(placement: FakePlacement) -> TreeNode:
-    (root,) = placement.providers.values()
-    return root.node
-
-
-@pytest.fixture
-def sync(database: Database, placement: FakePlacement) -> PlacementSync:
-    return PlacementSync(database, placement)
-
 
 @pytest.fixture
 def gpu(database: Database, placement: FakePlacement, sync: PlacementSync) -> str:
     """Return the emptied provider of a card, with a trait of the operator."""
+    placement.names.add(RACK)
     traits = ['CUSTOM_NVIDIA_1EB8', 'CUSTOM_PHYSNET1']
     rp_uuid = add_device(database, HOST, ADDRESS, traits=traits)
     sync.sync(HOST)

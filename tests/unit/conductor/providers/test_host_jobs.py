@@ -20,21 +20,10 @@ from cyborg_lite.errors.providers import HostSyncBusy
 from cyborg_lite.model.jobs import Job, JobState, Owner
 from tests.builders.provider_rows import add_device
 from tests.doubles.placement import FakePlacement
-from tests.servers.databases import database_fixture
 
 HOST = 'compute-1'
 RUNNER = Owner('runner', 30_000)
 CALLER = Owner('caller', 30_000)
-
-database = database_fixture('sqlite')
-
-
-@pytest.fixture
-def placement() -> FakePlacement:
-    placement = FakePlacement()
-    placement.create_provider(str(uuid4()), HOST, None)
-    placement.calls.clear()
-    return placement
 
 
 @pytest.fixture

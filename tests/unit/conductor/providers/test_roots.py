@@ -8,14 +8,10 @@ import pytest
 
 from cyborg_lite.conductor.providers.sync import PlacementSync, SyncMode, SyncResult
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.errors.providers import ComputeNodeAbsent
 from cyborg_lite.model.providers.providers import ProviderInventory
 from cyborg_lite.model.traits import OWNER_CYBORG
 from tests.builders.provider_rows import add_device, remove_devices
 from tests.doubles.placement import FakePlacement
-from tests.servers.databases import database_fixture
-
-database = database_fixture('sqlite')
 
 
 @pytest.fixture
@@ -46,14 +42,6 @@ def test_sync_without_compute_creates_root(
     assert edge_sync.sync('edge-1') == SyncResult()
     assert len(placement.calls) == 2
     assert PlacementSync(database, placement, ['edge-1']).sync('edge-1') == SyncResult()
-
-
-def test_sync_compute_node_absent_raises(
-    database: Database, edge_sync: PlacementSync
-) -> None:
-    add_device(database, 'compute-2', 'gpu')
-    with pytest.raises(ComputeNodeAbsent, match='compute-2'):
-        edge_sync.sync('compute-2')
 
 
 def test_sync_root_repaired_keeps_foreign_traits(

@@ -35,7 +35,6 @@ from tests.builders.selector_texts import (
 )
 from tests.builders.service_rows import mark_down, mark_up
 from tests.doubles.placement import FakePlacement
-from tests.servers.databases import database_fixture
 from tests.support.sql_statements import statements
 
 HOST = 'compute-1'
@@ -43,8 +42,6 @@ LARGE = typed_attributes.MEMORY.of(81920)
 SMALL = typed_attributes.MEMORY.of(16384)
 SELECTOR = compile_keys(selector='device.memory_mib >= 40GiB')
 TRAIT = find_trait(SELECTOR)
-
-database = database_fixture('sqlite')
 
 
 @pytest.fixture

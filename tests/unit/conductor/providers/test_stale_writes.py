@@ -17,12 +17,9 @@ from tests.builders.provider_rows import (
     remove_devices,
 )
 from tests.doubles.placement import FakePlacement
-from tests.servers.databases import database_fixture
 
 HOST = 'compute-1'
 EDGE = 'edge-1'
-
-database = database_fixture('sqlite')
 
 
 class PausedPlacement(FakePlacement):
@@ -46,13 +43,6 @@ class PausedPlacement(FakePlacement):
             self.during_pause = None
             during_pause()
         super()._count_call(call)
-
-
-@pytest.fixture
-def placement() -> FakePlacement:
-    placement = FakePlacement()
-    placement.create_provider(str(uuid4()), HOST, None)
-    return placement
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,31 +30,9 @@ from tests.builders.provider_rows import (
     remove_devices,
 )
 from tests.doubles.placement import FakePlacement
-from tests.servers.databases import database_fixture
 
 HOST = 'compute-1'
 GPU = 'CUSTOM_NVIDIA_1EB8'
-
-database = database_fixture('sqlite')
-
-
-@pytest.fixture
-def placement() -> FakePlacement:
-    placement = FakePlacement()
-    placement.create_provider(str(uuid4()), HOST, None)
-    placement.calls.clear()
-    return placement
-
-
-@pytest.fixture
-def root(placement: FakePlacement) -> TreeNode:
-    (root,) = placement.providers.values()
-    return root.node
-
-
-@pytest.fixture
-def sync(database: Database, placement: FakePlacement) -> PlacementSync:
-    return PlacementSync(database, placement)
 
 
 def calls_of(placement: FakePlacement, sync: PlacementSync) -> list[str]:
@@ -96,22 +74,6 @@ def test_sync_creates_custom_class(
     rp_uuid = add_device(database, HOST, 'qat', resource_class='CUSTOM_QAT')
     sync.sync(HOST)
     assert set(placement.providers[rp_uuid].inventories) == {'CUSTOM_QAT'}
-
-
-def test_sync_logs_one_line_per_changed_provider(
-    database: Database, sync: PlacementSync, caplog: pytest.LogCaptureFixture
-) -> None:
-    names = ['gpu0', 'gpu1']
-    for name in names:
-        add_device(database, HOST, name)
-    with caplog.at_level('INFO', 'cyborg_lite.conductor.providers'):
-        sync.sync(HOST)
-        sync.sync(HOST)
-    assert [record.getMessage() for record in caplog.records] == [
-        f'Provider {HOST}_{name} changed in Placement: created; '
-        f'traits +{GPU} +{OWNER_CYBORG}; inventory PGPU 1 (0 reserved), was empty'
-        for name in names
-    ]
 
 
 def test_sync_first_costs_two_calls_per_provider(

@@ -17,30 +17,9 @@ from cyborg_lite.model.providers.providers import ProviderInventory, TreeNode
 from cyborg_lite.model.traits import OWNER_CYBORG
 from tests.builders.provider_rows import add_device, change_deployable, remove_devices
 from tests.doubles.placement import FakePlacement
-from tests.servers.databases import database_fixture
 from tests.support.sql_statements import statements, writes
 
 HOST = 'compute-1'
-
-database = database_fixture('sqlite')
-
-
-@pytest.fixture
-def placement() -> FakePlacement:
-    placement = FakePlacement()
-    placement.create_provider(str(uuid4()), HOST, None)
-    return placement
-
-
-@pytest.fixture
-def root(placement: FakePlacement) -> TreeNode:
-    (root,) = placement.providers.values()
-    return root.node
-
-
-@pytest.fixture
-def sync(database: Database, placement: FakePlacement) -> PlacementSync:
-    return PlacementSync(database, placement)
 
 
 @pytest.fixture

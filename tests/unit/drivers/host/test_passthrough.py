@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the choice of one function per IOMMU group."""
 
-import pytest
-
 from cyborg_lite.drivers.host.passthrough import IommuGroups
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from tests.hosts.sysfs_device import Plug
@@ -12,25 +10,6 @@ _FIRST, _SECOND = '0000:0c:00.0', '0000:0d:00.0'
 
 def _find_obstacle(groups: IommuGroups, host: Host, address: str) -> str | None:
     return groups.find_obstacle(PciFunction(host, address), lambda member: True)
-
-
-@pytest.mark.parametrize('address', [_FIRST, _SECOND])
-def test_find_obstacle_without_group_names_iommu(
-    host: Host, plug: Plug, address: str
-) -> None:
-    plug(address, iommu_group=None)
-    obstacle = _find_obstacle(IommuGroups(), host, address)
-    assert obstacle == 'no IOMMU group: it cannot be passed through'
-
-
-def test_find_obstacle_names_function_and_host_driver(host: Host, plug: Plug) -> None:
-    plug(_FIRST, driver='vfio-pci')
-    plug(_SECOND, driver='devdrv_device_driver')
-    groups = IommuGroups()
-    assert _find_obstacle(groups, host, _FIRST) == (
-        'IOMMU group 7 also contains 0000:0d:00.0 bound to devdrv_device_driver'
-    )
-    assert _find_obstacle(groups, host, _SECOND) is None
 
 
 def test_find_obstacle_used_function_stays_chosen(host: Host, plug: Plug) -> None:

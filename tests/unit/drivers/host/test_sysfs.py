@@ -37,12 +37,6 @@ def test_pci_address_other_text_returns_none(text: str) -> None:
     assert pci_address(text) is None
 
 
-def test_host_without_sys_is_empty(host: Host) -> None:
-    assert list(host.pci_functions()) == []
-    assert host.boot_id == ''
-    assert host.names('sys') == ()
-
-
 def test_host_unreadable_file_returns_none(host: Host) -> None:
     (host.root / 'sys').mkdir()
     (host.root / 'sys/garbled').write_bytes(b'\xff\xfe\x00')
@@ -102,12 +96,6 @@ def test_host_names_are_printable(host: Host) -> None:
     assert host.target('link') is None
 
 
-def test_host_number_reads_decimal_and_hex(host: Host) -> None:
-    (host.root / 'ten').write_text('10\n')
-    (host.root / 'sixteen').write_text('0x10\n')
-    assert (host.number('ten'), host.number('sixteen')) == (10, 16)
-
-
 def test_host_link_out_of_root_is_ignored(tmp_path: Path) -> None:
     root = tmp_path / 'root'
     root.mkdir()
@@ -156,16 +144,6 @@ def test_function_properties_match_sysfs(host: Host) -> None:
     assert not _function(host, '0000:03:00.0').is_resettable
 
 
-def test_virtfns_are_sorted_by_number(host: Host) -> None:
-    sysfs_tree.build('generic-pci', host.root)
-    owner = _function(host, '0000:22:1f.0')
-    slots = [f'0000:22:1f.{number}' for number in range(2, 8)]
-    slots += [f'0000:23:00.{number}' for number in range(8)]
-    assert owner.virtfns == (*slots, '0000:23:01.0', '0000:23:01.1')
-    assert _function(host, '0000:23:01.1').physfn == '0000:22:1f.0'
-    assert owner.physfn is None
-
-
 def test_is_virtual_without_physfn_link_is_true(host: Host) -> None:
     sysfs_tree.build('l40s-vendor-vfio', host.root)
     address = '0000:82:00.4'
@@ -174,11 +152,6 @@ def test_is_virtual_without_physfn_link_is_true(host: Host) -> None:
     assert young.physfn is None
     assert young.is_virtual
     assert not young.is_lost
-
-
-def test_numa_node_missing_is_none(host: Host) -> None:
-    sysfs_tree.build('generic-pci', host.root)
-    assert _function(host, '0000:21:00.0').numa_node is None
 
 
 @pytest.mark.parametrize(
@@ -193,18 +166,6 @@ def test_bridges_are_parents_from_root_port(
 ) -> None:
     sysfs_tree.build('nvme-ascend', host.root)
     assert _function(host, address).bridges == bridges
-
-
-def test_bridges_of_function_without_parents_are_empty(host: Host, plug: Plug) -> None:
-    plug('0000:3b:00.0')
-    assert _function(host, '0000:3b:00.0').bridges == ()
-    assert PciFunction(host, '0000:3c:00.0').bridges == ()
-
-
-def test_iommu_group_missing_is_none(host: Host) -> None:
-    sysfs_tree.build('generic-pci', host.root)
-    assert _function(host, '0000:26:00.0').iommu_group is None
-    assert _function(host, '0000:26:00.0').group_members == ()
 
 
 def test_is_lost_config_all_ones_is_true(host: Host) -> None:
@@ -247,15 +208,6 @@ def test_function_removed_during_scan_reads_empty(host: Host) -> None:
     assert (card.driver, card.iommu_group, card.virtfns) == (None, None, ())
     assert not card.is_lost
     assert all(item.vendor for item in functions if item.address != '0000:3a:00.0')
-
-
-def test_function_properties_are_cached(host: Host, plug: Plug) -> None:
-    directory = plug('0000:01:00.0')
-    card = _function(host, '0000:01:00.0')
-    assert card.device == '1eb8'
-    (directory / 'device').write_text('0x20f1\n')
-    assert card.device == '1eb8'
-    assert _function(host, '0000:01:00.0').device == '20f1'
 
 
 def test_garbled_ids_are_empty(host: Host, plug: Plug) -> None:

@@ -65,21 +65,6 @@ def test_list_vf_addresses_of_single_vf_needs_no_stride(host: Host, plug: Plug) 
     assert list_vf_addresses(card, 2) == ()
 
 
-def test_create_twice_enables_once(host: Host, switch: FakeSwitch) -> None:
-    card, virtual = PciFunction(host, _CARD), VirtualFunctions(host, switch)
-    virtual.create(card, _FIRST)
-    virtual.create(card, _FIRST)
-    assert switch.calls == ['enable']
-
-
-def test_create_missing_address_raises(host: Host, switch: FakeSwitch) -> None:
-    virtual = VirtualFunctions(host, switch)
-    with pytest.raises(
-        DriverError, match='has 2 virtual functions, but none at 0000:c4'
-    ):
-        virtual.create(PciFunction(host, _CARD), '0000:c4:00.0')
-
-
 def test_create_fewer_than_requested_disables_them(
     host: Host, switch: FakeSwitch
 ) -> None:
@@ -144,14 +129,6 @@ def test_remove_after_hung_create_disables_own_vfs(
     switch.kernel.run(host.root, 'sriov-manage', ['-e', _CARD])
     virtual.remove(PciFunction(host, _CARD))
     assert switch.calls == ['disable']
-
-
-def test_remove_after_restart_disables_own_vfs(host: Host, switch: FakeSwitch) -> None:
-    card = PciFunction(host, _CARD)
-    VirtualFunctions(host, switch).create(card, _FIRST)
-    VirtualFunctions(host, switch).remove(card)
-    VirtualFunctions(host, switch).remove(card)
-    assert switch.calls == ['enable', 'disable']
 
 
 def test_remove_foreign_vfs_is_ignored(host: Host, switch: FakeSwitch) -> None:

@@ -6,9 +6,7 @@ import pytest
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.nvidia.layout import (
     MDEV_TYPES,
-    Vgpu,
     VgpuMode,
-    list_mdevs,
     read_layout,
 )
 from tests.hosts import sysfs_tree
@@ -55,16 +53,6 @@ def test_read_layout_vf_without_files_is_unusable(
     assert address in layout.enabled
 
 
-def test_list_mdevs_returns_all_mdevs(host: Host) -> None:
-    sysfs_tree.build('t4-mdev', host.root)
-    address = '0000:af:00.0'
-    assert list_mdevs(PciFunction(host, address)) == (
-        Vgpu(address, 'nvidia-231', '1ae6d6ce-4f2a-4a52-9d0c-0f5f2e7a1001'),
-        Vgpu(address, 'nvidia-231', 'c0ffee00-0000-4000-8000-00000000beef'),
-    )
-    assert list_mdevs(PciFunction(host, '0000:3b:00.0')) == ()
-
-
 def test_read_layout_merges_creatable_types(host: Host) -> None:
     """A function with an mdev lists no type as available."""
     sysfs_tree.build('a100-sriov-mig', host.root)
@@ -72,16 +60,6 @@ def test_read_layout_merges_creatable_types(host: Host) -> None:
     assert [item.name for item in layout.types if item.is_creatable] == [
         'GRID A100-10C'
     ]
-
-
-def test_type_of_uses_types_of_siblings(host: Host) -> None:
-    sysfs_tree.build('l40s-vendor-vfio', host.root)
-    layout = read_layout(PciFunction(host, '0000:82:00.0'))
-    (vgpu,) = layout.existing
-    assert vgpu == Vgpu('0000:82:00.4', '1155')
-    vgpu_type = layout.type_of(vgpu)
-    assert vgpu_type is not None
-    assert vgpu_type.name == 'NVIDIA L40S-24Q'
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,7 @@ from cyborg_lite.drivers.nvidia.selection import (
     VgpuCard,
     VgpuSelection,
     build_deployable,
-    reserve_all,
     select_types,
-    summarize_offer,
 )
 from cyborg_lite.drivers.pci.functions import handle_info
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
@@ -54,11 +52,6 @@ def _vgpu(number: int, vgpu_type: VgpuType) -> Vgpu:
 # --- select_types -------------------------------------------------------------------
 
 
-def test_select_configured_types_on_empty_card() -> None:
-    assert _select(_layout(), 'X-6Q') == VgpuSelection((_SMALL,))
-    assert _select(_layout(), '11', 'X-3-20C') == VgpuSelection((_SEVENTH, _HALF))
-
-
 @pytest.mark.parametrize(
     ('configured', 'reason'),
     [
@@ -85,25 +78,11 @@ def test_select_own_vgpu_keeps_its_type(configured: tuple[str, ...]) -> None:
     assert selection.reason
 
 
-def test_select_refused_change_counts_vgpus_in_use() -> None:
-    own = _vgpu(0, _SMALL), _vgpu(1, _SMALL)
-    assert _select(_layout(*own), 'X-12Q', own=own).reason == (
-        'The change to X_12Q is refused while 2 vGPUs of X_6Q are in use'
-    )
-
-
 def test_select_gpu_instances_add_configured_type() -> None:
     own = _vgpu(0, _HALF)
     selection = _select(_layout(own), 'X-1-5C', own=(own,))
     assert selection.types == (_SEVENTH, _HALF)
     assert 'The change to X_1_5C is refused' in selection.reason
-
-
-def test_select_foreign_vgpu_of_other_type_blocks_card() -> None:
-    selection = _select(_layout(_vgpu(0, _LARGE)), 'X-6Q')
-    assert selection.is_blocked
-    assert selection.types == (_SMALL,)
-    assert '1 vGPUs of X_12Q exclude vGPUs of X_6Q' in selection.reason
 
 
 @pytest.mark.parametrize(
@@ -128,12 +107,6 @@ def test_select_type_not_creatable_offers_nothing(
     selection = _select(layout, vgpu_type.id)
     assert selection.types == ()
     assert cause in selection.reason
-
-
-def test_select_unusable_function_is_remark() -> None:
-    selection = _select(replace(_layout(), unusable=_FUNCTIONS[:1]), 'X-6Q')
-    assert selection.types == (_SMALL,)
-    assert selection.reason == f'no vGPU can be created on {_FUNCTIONS[0]}'
 
 
 def test_select_full_card_infers_type_from_name() -> None:
@@ -230,37 +203,8 @@ def test_deployable_foreign_vgpu_takes_handle_or_capacity() -> None:
     assert (root.reserved, root.unavailable) == (1, 2)
 
 
-def test_deployable_mdevs_of_others_reserve_capacity() -> None:
-    foreign = Vgpu('0000:41:00.0', _SMALL.id, 'a-uuid')
-    layout = _layout(foreign, mode=VgpuMode.MDEV)
-    root = build_deployable(_card(VgpuSelection((_SMALL,), '', (foreign,)), layout))
-    assert not any(handle.in_use for handle in root.handles)
-    assert root.reserved == 1
-
-
-def test_deployable_unusable_function_is_in_use() -> None:
-    layout = replace(_layout(), unusable=_FUNCTIONS[:1])
-    root = build_deployable(_card(VgpuSelection((_SMALL,)), layout))
-    assert [handle.in_use for handle in root.handles] == [True, False]
-
-
 def test_deployable_blocked_card_is_reserved() -> None:
     foreign = (_vgpu(0, _LARGE),)
     selection = VgpuSelection((_SMALL,), '', foreign, is_blocked=True)
     root = build_deployable(_card(selection, _layout(*foreign)))
     assert (root.total, root.reserved) == (2, 2)
-
-
-def test_reserve_all_includes_children() -> None:
-    root = reserve_all(build_deployable(_card(VgpuSelection((_SEVENTH, _HALF)))))
-    assert [child.reserved for child in root.children] == [2, 2]
-
-
-def test_summarize_offer_names_types_and_reason() -> None:
-    selection = VgpuSelection((_SEVENTH, _HALF))
-    root = build_deployable(_card(selection))
-    text = 'vGPUs: X_1_5C x2, X_3_20C x2; 1 exist'
-    existing = [_vgpu(0, _HALF)]
-    assert summarize_offer(root, selection, existing) == text
-    refused = replace(selection, reason='refused')
-    assert summarize_offer(root, refused, existing) == f'{text}; refused'

@@ -40,11 +40,6 @@ def test_describe_database(ids: str, name: str | None, tmp_path: Path) -> None:
     assert load_names([tmp_path / 'absent', path]).describe(ids) == name
 
 
-def test_describe_without_database_names_vendor(tmp_path: Path) -> None:
-    names = load_names([tmp_path / 'absent'])
-    assert names.describe('10de:1eb8') == 'NVIDIA'
-
-
 def test_load_names_invalid_utf_8_keeps_other_lines(tmp_path: Path) -> None:
     path = tmp_path / 'pci.ids'
     path.write_bytes(b'10de  NVIDIA \xff\n\t1eb8  T4\n')

@@ -31,12 +31,6 @@ def test_parse_bitstream_valid_image_returns_bitstream() -> None:
     assert not parsed_image.is_shell
 
 
-def test_parse_bitstream_without_shell_id_is_shell() -> None:
-    assert bitstreams.parse_bitstream(
-        image(properties={'shell_id': None}), LARGEST
-    ).is_shell
-
-
 def test_parse_bitstream_accepts_legacy_function_key() -> None:
     properties = {'function_uuid': None, 'accel:function_id': OTHER_FUNCTION}
     assert (
@@ -128,17 +122,6 @@ def test_list_image_faults_rejects_value_with_special_characters(
 def test_list_image_faults_rejects_invalid_uuid(key: str) -> None:
     (fault,) = bitstreams.list_image_faults(image(properties={key: 'not-one'}), LARGEST)
     assert fault == f'Its {key} not-one is not a UUID.'
-
-
-def test_parse_bitstream_raises_with_all_faults() -> None:
-    invalid = image(
-        tags=(), size=None, hash_value='', properties={'vendor': None, 'board': '/'}
-    )
-    assert len(bitstreams.list_image_faults(invalid, LARGEST)) == 5
-    with pytest.raises(BitstreamRefused) as caught:
-        bitstreams.parse_bitstream(invalid, LARGEST)
-    assert 'not tagged' in caught.value.text
-    assert 'It lacks vendor' in caught.value.text
 
 
 @given(some.dictionaries(some.sampled_from(_KEYS), some.text(max_size=300)))

@@ -4,10 +4,8 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
 
-from cyborg_lite.errors.bitstreams import BitstreamNotFound, BitstreamRefused
+from cyborg_lite.errors.bitstreams import BitstreamNotFound
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.bitstreams import Image
 from cyborg_lite.model.bitstreams.choice import (
@@ -63,13 +61,6 @@ def test_parse_query_reads_accel_keys(
     assert Group.parse(group).requests_bitstream is (expected is not None)
 
 
-def test_parse_query_with_image_and_function_raises() -> None:
-    with pytest.raises(BitstreamRefused, match='one is enough'):
-        parse_query(
-            Group.parse({'accel:bitstream_id': IMAGE_ID, 'accel:function_id': 'x'})
-        )
-
-
 @pytest.mark.parametrize(
     ('properties', 'reason'),
     [
@@ -110,12 +101,6 @@ def test_list_mismatches_compares_ids_and_names(
     properties: dict[str, str | None],
 ) -> None:
     assert list_mismatches(bitstream(properties=properties), REGION) == ()
-
-
-def test_list_mismatches_without_region_reports_device() -> None:
-    assert list_mismatches(bitstream(), read_region_properties({})) == (
-        'The device cannot be programmed.',
-    )
 
 
 def test_is_loaded_requires_image_and_function() -> None:
@@ -167,30 +152,7 @@ def test_choose_bitstream_with_several_fits_raises() -> None:
         assert f'{candidate.id} ({candidate.name})' in caught.value.text
 
 
-def test_choose_bitstream_without_match_raises() -> None:
-    with pytest.raises(BitstreamNotFound, match='there is no function named x'):
-        choose_bitstream(
-            BitstreamQuery(function_name='x'), [build_image(1)], REGION, LARGEST
-        )
-
-
-def test_choose_bitstream_refused_image_lists_all_reasons() -> None:
-    image = build_image(1, board='u250', vendor='10ee')
-    with pytest.raises(BitstreamRefused, match=r'vendor 10ee.*board u250'):
-        choose_bitstream(BitstreamQuery(image_id=image.id), [image], REGION, LARGEST)
-
-
 def test_choose_bitstream_refused_images_list_reason_of_each() -> None:
     images = [build_image(1, board='u250'), build_image(2, vendor='10ee')]
     with pytest.raises(BitstreamNotFound, match=r'board u250.*vendor 10ee'):
         choose_bitstream(BitstreamQuery(name='nlb-0'), images, REGION, LARGEST)
-
-
-@given(some.permutations([1, 2, 3, 4, 5, 6]))
-def test_rank_images_ignores_input_order(order: list[int]) -> None:
-    versions = {1: '1', 2: '1.1', 3: '1.1.3', 4: '9', 5: 'rc.1', 6: '1.1'}
-    images = [build_image(n, version=versions[n]) for n in order]
-    expected = rank_images(
-        sorted(images, key=lambda candidate: candidate.id), REGION, LARGEST
-    )
-    assert rank_images(images, REGION, LARGEST) == expected

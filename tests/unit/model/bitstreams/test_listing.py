@@ -53,19 +53,3 @@ def test_describe_image_shows_known_properties_truncated() -> None:
     assert len(details.properties['description']) < 100
     (reason,) = details.reasons
     assert 'is not a line of at most 255 characters' in reason
-
-
-def test_describe_image_lists_all_faults() -> None:
-    invalid = image(tags=(), size=0, properties={'bs-uuid': None, 'vendor': '../x'})
-    (fit,) = choice.rank_images([invalid], None, LARGEST)
-    reasons = ' '.join(describe_image(fit).reasons)
-    for part in ('not tagged FPGA', 'It is empty', 'lacks bs-uuid', 'Its vendor ../x'):
-        assert part in reasons
-
-
-def test_describe_image_shows_legacy_function_key() -> None:
-    older = image(
-        properties={'function_uuid': None, 'accel:function_id': OTHER_FUNCTION}
-    )
-    (fit,) = choice.rank_images([older], None, LARGEST)
-    assert describe_image(fit).properties['function_uuid'] == OTHER_FUNCTION

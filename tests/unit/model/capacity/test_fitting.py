@@ -84,14 +84,6 @@ def get_only_reason(explanation: Explanation) -> Reason:
     return reason
 
 
-def test_explain_fit_with_free_card_fits() -> None:
-    explanation = explain([group(T4='required')], card('a', traits=frozenset({'T4'})))
-    assert explanation.result is FitResult.FITS
-    assert explanation.hosts[0].fits
-    assert explanation.hosts[0].groups[0].reasons == ()
-    assert explanation.warnings == ()
-
-
 def test_explain_fit_sorts_hosts_by_name() -> None:
     explanation = explain([group()], card('b', 'h2', free=0), card('a', 'h1'))
     assert [(host.hostname, host.fits) for host in explanation.hosts] == [
@@ -125,11 +117,6 @@ def test_explain_fit_names_first_missing_condition(
     assert reason.code is code
     assert word in reason.text
     assert reason.group == 0
-
-
-def test_explain_fit_merges_equal_reasons_of_host() -> None:
-    explanation = explain([group()], card('a', free=0), card('b', free=0))
-    assert get_only_reason(explanation).providers == ('a', 'b')
 
 
 def test_explain_fit_provider_not_offered_by_placement_is_reported() -> None:

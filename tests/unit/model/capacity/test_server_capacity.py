@@ -129,8 +129,3 @@ def test_count_scattered_units_are_explained() -> None:
 )
 def test_count_group_that_no_provider_serves(groups: list[dict[str, str]]) -> None:
     assert count(groups, card('a', free=4)).servers == 0
-
-
-def test_count_without_hosts_has_no_shortage() -> None:
-    capacity = count([group()])
-    assert (capacity.servers, capacity.hosts, capacity.shortage) == (0, (), None)

@@ -26,10 +26,6 @@ def test_attributes_list_class_and_traits_before_driver_values() -> None:
     ]
 
 
-def test_attributes_without_resource_class_omit_class() -> None:
-    assert _list_attributes(attributes={'a': '1'}) == [('a', '1')]
-
-
 def test_attributes_keep_driver_spelling_of_class_and_traits() -> None:
     attributes = _list_attributes(
         resource_class='PGPU',
@@ -42,13 +38,6 @@ def test_attributes_keep_driver_spelling_of_class_and_traits() -> None:
         ('trait1', 'B'),
         ('numa', '0'),
     ]
-
-
-def test_attributes_list_each_trait_once() -> None:
-    attributes = _list_attributes(
-        resource_class='PGPU', traits=('A',), attributes={'trait0': 'A'}
-    )
-    assert attributes == [('rc', 'PGPU'), ('traits1', 'A')]
 
 
 def test_sort_key_orders_traits_by_number() -> None:

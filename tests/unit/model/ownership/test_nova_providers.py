@@ -79,8 +79,3 @@ def test_describe_conflict_names_driver_and_owner(
     reason = describe_conflict(holder, 'NVIDIA')
     for word in ('driver NVIDIA', owner, 'h_0000:3B:00.0', 'foreign'):
         assert word in reason
-
-
-def test_describe_conflict_is_truncated_to_column() -> None:
-    holder = ActualProvider(node('h' * 300), {}, frozenset())
-    assert len(describe_conflict(holder, 'NVIDIA')) == 255

@@ -56,13 +56,6 @@ def test_config_lines_for_nova_claim_device() -> None:
     assert (alias['vendor_id'], alias['product_id']) == ('10de', '1eb8')
 
 
-def test_config_lines_for_nova_exclude_device_here() -> None:
-    assert config_lines_for_nova(DEVICE)[-1] == (
-        'cyborg-lite.conf',
-        '[agent] excluded_devices = 0000:3b:00.0',
-    )
-
-
 def test_config_lines_for_cyborg_name_both_files() -> None:
     lines = config_lines_for_cyborg(DEVICE)
     assert {file for file, _ in lines} == {'nova.conf', 'cyborg-lite.conf'}

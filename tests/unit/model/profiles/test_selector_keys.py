@@ -18,17 +18,6 @@ def compile_keys(**keys: str) -> dict[str, str]:
     return compile_group('groups[0]', group, typed_attributes.SHARED)
 
 
-def test_compile_adds_required_trait() -> None:
-    compiled = compile_group('groups[0]', GROUP, typed_attributes.SHARED)
-    assert compiled == {**GROUP, TRAIT: 'required'}
-    assert compile_group('groups[0]', compiled, typed_attributes.SHARED) == compiled
-
-
-def test_compile_without_selector_changes_nothing() -> None:
-    group = {'resources:PGPU': '1', 'accel:other': '2GB'}
-    assert compile_group('groups[0]', group, ()) == group
-
-
 def test_compile_replaces_trait_of_former_selector() -> None:
     changed = {**GROUP, 'accel:selector': 'device.numa_node == 0', TRAIT: 'required'}
     compiled = compile_group('groups[0]', changed, typed_attributes.SHARED)

@@ -43,14 +43,6 @@ def test_set_becomes_one_group_at_first_position() -> None:
     }
 
 
-def test_each_value_is_a_set_of_its_own() -> None:
-    values = 'card', 'numa_node', 'card', 'fabric'
-    groups = parse(*(gpu(same=value) for value in values))
-    assert [group['accel:same'] for group in groups] == ['card', 'numa_node', 'fabric']
-    traits = {key for group in groups for key in group if key.startswith('trait:')}
-    assert len(traits) == 3
-
-
 def test_merged_group_stays_the_same() -> None:
     groups = parse(gpu(same='card'), gpu(same='card'))
     assert parse(*groups) == groups

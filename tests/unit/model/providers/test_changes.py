@@ -37,9 +37,6 @@ ACTUAL = ActualProvider(
 )
 
 
-MOVED = MoveProvider('gpu', DESIRED.name, 'root')
-
-
 def with_traits(*traits: str) -> ActualProvider:
     return replace(ACTUAL, traits=ACTUAL.traits | set(traits))
 
@@ -48,22 +45,12 @@ def node(uuid: str, name: str, parent: str | None = 'root') -> TreeNode:
     return TreeNode(uuid, name, 0, parent, 'root')
 
 
-def test_diff_provider_up_to_date_is_empty() -> None:
-    assert diff_provider(DESIRED, ACTUAL, ()) == ProviderDiff()
-
-
 def test_diff_provider_missing_creates_with_traits_before_inventory() -> None:
     assert diff_provider(DESIRED, None, ()).operations == (
         CreateProvider('gpu', DESIRED.name, 'root'),
         SetTraits('gpu', DESIRED.traits),
         SetInventories('gpu', DESIRED.inventories),
     )
-
-
-def test_diff_provider_without_inventory_sets_none() -> None:
-    empty = replace(DESIRED, inventories={})
-    types = [type(operation) for operation in diff_provider(empty, None, ()).operations]
-    assert types == [CreateProvider, SetTraits]
 
 
 @pytest.mark.parametrize(
@@ -99,13 +86,6 @@ def test_diff_provider_closes_obsolete_class_in_use(is_closed: bool) -> None:
     reason = 'resource class VGPU is obsolete, but allocated'
     closure = Closure(merged, reason)
     assert operation == SetInventories('gpu', DESIRED.inventories, closure)
-
-
-def test_diff_provider_adds_missing_traits() -> None:
-    actual = replace(ACTUAL, traits=frozenset({OWNER}))
-    assert diff_provider(DESIRED, actual, ()) == ProviderDiff(
-        (SetTraits('gpu', DESIRED.traits),)
-    )
 
 
 def test_diff_provider_restores_owner_trait() -> None:
@@ -228,8 +208,3 @@ def test_leftover_providers_exclude_foreign_providers(name: str, owned: bool) ->
         list_leftover_providers('host', [], tree, {'provider'} if owned else set())
         == ()
     )
-
-
-def test_leftover_providers_exclude_compute_node() -> None:
-    tree = [node('root', 'host_1', None)]
-    assert list_leftover_providers('host', [], tree, {'root'}) == ()

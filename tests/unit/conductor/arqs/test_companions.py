@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Companion ARQs of Xilinx FPGAs as Nova sees them.
+"""ARQs as Nova sees them, if some are companions of Xilinx FPGAs or not for a guest.
 
 The compute manager of Nova waits for an event of each ARQ that is not listed as
 resolved. Its libvirt driver attaches all listed ARQs, or none if a handle is not of
@@ -13,12 +13,15 @@ import pytest
 
 from cyborg_lite.db.arqs import binding
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.arqs.arqs import Scope, State
 from cyborg_lite.model.jobs import JobType, NewJob
-from tests.builders.rows import OWNER, bindings
+from tests.builders.rows import OWNER, bindings, owners
 from tests.doubles.nova_compute import USER, Compute, create_compute
 
 GROUP = {'resources:FPGA': '1', 'trait:CUSTOM_FPGA_XILINX': 'required'}
+VM = {'resources:PGPU': '1'}
+ON_HOST = {**VM, 'accel:attach_target': 'host'}
+UNATTACHED = {**VM, 'accel:attach_target': 'none'}
 
 
 @pytest.fixture
@@ -64,3 +67,35 @@ def test_list_as_user_returns_companion(compute: Compute) -> None:
     assert [arq.uuid for arq in listed] == compute.uuids
     assert [arq.is_not_for_guest for arq in listed] == [False, True]
     assert compute.send_events() == []
+
+
+# --- groups for the host, or for nobody ---
+
+
+@pytest.mark.parametrize('hidden', [ON_HOST, UNATTACHED])
+def test_list_hides_host_arq_and_sends_event(
+    database: Database, hidden: dict[str, str]
+) -> None:
+    with create_compute(database, hidden, VM) as compute:
+        compute.send_events(compute.bind(handles=2))
+        assert owners(database) == sorted(compute.uuids)
+        assert [arq.uuid for arq in compute.list_arqs()] == compute.uuids[1:]
+        assert compute.send_events() == compute.uuids[:1]
+
+
+@pytest.mark.parametrize('only', [ON_HOST, UNATTACHED])
+def test_list_only_host_arqs_returns_all(
+    database: Database, only: dict[str, str]
+) -> None:
+    with create_compute(database, only, only) as compute:
+        compute.send_events(compute.bind(handles=2))
+        listed = compute.list_arqs()
+        assert [arq.uuid for arq in listed] == compute.uuids
+        assert {arq.state for arq in listed} == {State.BOUND}
+        assert compute.send_events() == []
+
+
+def test_list_as_user_returns_host_arq(database: Database) -> None:
+    with create_compute(database, ON_HOST, VM) as compute:
+        compute.send_events(compute.bind(handles=2))
+        assert len(compute.list_arqs(USER)) == 2
