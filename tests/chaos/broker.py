@@ -1,36 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RabbitMQ broker that tests kill and restart.
-
-If the program is not installed, the broker of the other tests is used. Instead of a
-kill, all connections of the virtual host are closed.
-"""
+"""RabbitMQ broker that tests kill and restart."""
 
 import os
 import socket
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Protocol
-from urllib.parse import urlsplit
+from typing import Final
 
 import pytest
 
 from devstack.launcher.configuration import free_port
 from devstack.launcher.processes import Child
-from tests.servers.rabbitmq import virtual_host
 
 # Debian's program on the PATH only runs the node of the host.
 _PROGRAM: Final = Path('/usr/lib/rabbitmq/bin/rabbitmq-server')
-
-
-class Broker(Protocol):
-    @property
-    def url(self) -> str: ...
-
-    def interrupt(self) -> None:
-        """Interrupt all connections; the broker serves again when this returns."""
-        ...
 
 
 class OwnNode:
@@ -96,24 +80,8 @@ class OwnNode:
         except OSError:
             return False
 
-    def interrupt(self) -> None:
-        self.end()
-        self.start()
-
     def end(self) -> None:
         self._child.kill()
-
-
-class SharedNode:
-    """Virtual host on the broker of the other tests."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    def interrupt(self) -> None:
-        name = urlsplit(self.url).path.strip('/')
-        close = ['rabbitmqctl', 'close_all_connections', '--vhost', name, 'chaos']
-        subprocess.run(close, check=False, capture_output=True, timeout=60)
 
 
 @contextmanager
@@ -127,21 +95,7 @@ def own_node(directory: Path) -> Iterator[OwnNode]:
         node.end()
 
 
-@contextmanager
-def broker(directory: Path) -> Iterator[Broker]:
-    if _is_installed():
-        with own_node(directory) as node:
-            yield node
-    else:
-        with virtual_host() as url:
-            yield SharedNode(url)
-
-
 def skip_without_program() -> None:
     """Skip the test if RabbitMQ is not installed."""
-    if not _is_installed():
+    if not os.access(_PROGRAM, os.X_OK):
         pytest.skip(f'there is no {_PROGRAM}')
-
-
-def _is_installed() -> bool:
-    return _PROGRAM.exists() and os.access(_PROGRAM, os.X_OK)

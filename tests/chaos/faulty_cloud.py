@@ -26,7 +26,6 @@ class FaultyCloud(Cloud):
         self.files = directory / 'files'
         self.files.mkdir()
         self.connection = connection
-        pause = options.pop('pause', 0)
         super().__init__(
             directory,
             transport_url=transport_url,
@@ -34,7 +33,7 @@ class FaultyCloud(Cloud):
             options={
                 'DEFAULT': options,
                 'agent': {'enabled_drivers': 'fake_driver,files_driver'},
-                'files_driver': {'folder': self.files, 'pause': pause},
+                'files_driver': {'folder': self.files},
                 'conductor': {'job_lease': 3, 'agent_timeout': 5, 'bind_deadline': 60},
             },
         )
