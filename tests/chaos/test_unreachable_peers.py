@@ -87,9 +87,7 @@ def test_cleanup_on_unreachable_host_blocks_no_other(cloud: FaultyCloud) -> None
     cloud.until(lambda: cloud.owners() == second.arqs, 'the handle is cleaned')
 
 
-def test_event_after_deadline_is_not_sent(
-    cloud: FaultyCloud,
-) -> None:
+def test_event_after_deadline_is_not_sent(cloud: FaultyCloud) -> None:
     first = create_instance(cloud, 'FPGA')
     cloud.nova.rules.failures = 1
     assert first.bind().status == 202

@@ -52,8 +52,6 @@ class RecordingConductor:
 
     def __init__(self) -> None:
         self.reports: list[HostReport] = []
-        self.results: list[RecoveryResult] = []
-        self.boots: list[str] = []
         self.reported = threading.Event()
 
     @serves(Conductor.heartbeat)
@@ -64,14 +62,12 @@ class RecordingConductor:
         version: str,
         details: HeartbeatDetails = NO_DETAILS,
     ) -> bool:
-        self.boots.append(details.boot_id)
         return not self.reports
 
     @serves(Conductor.report_recovery)
     def report_recovery(
         self, host: str, result: RecoveryResult
     ) -> tuple[AllocatedHandle, ...]:
-        self.results.append(result)
         return ()
 
     @serves(Conductor.report_events)
@@ -232,21 +228,6 @@ def test_start_without_conductor_rebuilds_handles(
     assert Readiness(tmp_path / 'state').is_ready('boot-2')
     service.stop()
     service.wait()
-
-
-def test_start_reports_recovery_before_inventory(
-    rebooted_driver: ForgetfulDriver, build_service: Start, listener: RecordingConductor
-) -> None:
-    service = build_service(scripted=rebooted_driver)
-    service.start()
-    try:
-        assert listener.reported.wait(_TIMEOUT)
-        assert listener.boots[0] == 'boot-2'
-        (result,) = listener.results
-        assert (result.rebuilt, result.lost) == (('a',), {})
-    finally:
-        service.stop()
-        service.wait()
 
 
 def test_stop_interrupts_start_waiting_for_driver(

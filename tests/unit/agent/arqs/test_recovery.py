@@ -117,36 +117,17 @@ def test_rebuild_finishes_interrupted_preparation(
     assert agent.driver.attempts == ['unfinished']
 
 
-def test_rebuild_skips_released_handle(
-    agent_in_use: AgentProcess, start: Start, tmp_path: Path
-) -> None:
-    agent_in_use.preparation.release([handle(_FIRST, 'b')])
-    boot(tmp_path, 'boot-2')
-    agent = start()
-    agent.rebuild()
-    assert agent.driver.prepared == {'a', 'c'}
-
-
-def test_rebuild_waits_for_slow_driver(
-    agent_in_use: AgentProcess, start: Start, tmp_path: Path
+@pytest.mark.parametrize(('slow', 'late'), [(20, 0), (0, 4)])
+def test_rebuild_waits_for_slow_driver_and_late_device(
+    agent_in_use: AgentProcess, start: Start, tmp_path: Path, slow: int, late: int
 ) -> None:
     boot(tmp_path, 'boot-2')
-    agent_in_use.driver.slow = 20
+    agent_in_use.driver.slow, agent_in_use.driver.late = slow, late
     agent = start()
+    assert not late or agent.discovery.find_driver(_FIRST) is None
     agent.rebuild()
     assert agent.driver.prepared == {'a', 'b', 'c'}
     assert agent.driver.slow == 0
-
-
-def test_rebuild_waits_for_late_device(
-    agent_in_use: AgentProcess, start: Start, tmp_path: Path
-) -> None:
-    boot(tmp_path, 'boot-2')
-    agent_in_use.driver.late = 4
-    agent = start()
-    assert agent.discovery.find_driver(_FIRST) is None
-    agent.rebuild()
-    assert agent.driver.prepared == {'a', 'b', 'c'}
 
 
 def test_rebuild_timeout_reports_lost_handle(

@@ -52,9 +52,7 @@ def test_heartbeat_failure_sends_telemetry_again(
     assert list_power_values(heartbeat_agent) == [[], [50.0], []]
 
 
-def test_unchanged_host_sends_short_heartbeats(
-    heartbeat_agent: ReportingAgent,
-) -> None:
+def test_unchanged_host_sends_short_heartbeats(heartbeat_agent: ReportingAgent) -> None:
     heartbeat_agent.conductor.remembers_heartbeats = True
     heartbeat_agent.send_reports()
     heartbeat_agent.driver.power = 75.0

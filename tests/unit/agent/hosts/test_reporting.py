@@ -64,9 +64,7 @@ def test_is_answered_follows_the_last_reports(heartbeat_agent: ReportingAgent) -
     assert answers == [False, True, False]
 
 
-def test_known_digest_is_reported_once_per_process(
-    agent: ReportingAgent,
-) -> None:
+def test_known_digest_is_reported_once_per_process(agent: ReportingAgent) -> None:
     agent.conductor.reports['compute-1'] = agent.discovery.report()
     assert agent.send_reports() == _FIRST_CALLS
     assert agent.send_reports() == []
@@ -145,9 +143,7 @@ def test_run_ends_after_stop_event(agent: ReportingAgent) -> None:
 # --- during a rebuild ---
 
 
-def test_rebuild_sends_heartbeats_only(
-    heartbeat_agent: ReportingAgent,
-) -> None:
+def test_rebuild_sends_heartbeats_only(heartbeat_agent: ReportingAgent) -> None:
     """An inventory during a rebuild would be incomplete."""
     heartbeat_agent.reporter._rebuilt.clear()
     assert [heartbeat_agent.send_reports() for _ in range(3)] == [['heartbeat']] * 3
@@ -186,9 +182,7 @@ def test_events_are_sent_in_order(agent: ReportingAgent) -> None:
     assert agent.send_reports() == []
 
 
-def test_events_during_outage_are_sent_once(
-    agent: ReportingAgent,
-) -> None:
+def test_events_during_outage_are_sent_once(agent: ReportingAgent) -> None:
     agent.send_reports()
     agent.conductor.refusal = _UNAVAILABLE
     for address in 'abc':

@@ -100,9 +100,7 @@ def _scan_healths(discovery: Discovery) -> list[Health]:
     return [device.health for device in discovery.report().devices]
 
 
-def test_missing_device_is_removed_after_several_scans(
-    healthy: ScriptedDriver,
-) -> None:
+def test_missing_device_is_removed_after_several_scans(healthy: ScriptedDriver) -> None:
     discovery = _discovery(healthy=healthy)
     assert _scan_healths(discovery) == [Health.OK]
     healthy.results = []
@@ -364,9 +362,7 @@ def test_report_ignores_order_of_drivers() -> None:
     assert reports[0] == reports[1]
 
 
-def test_find_driver_returns_driver_of_result(
-    healthy: ScriptedDriver,
-) -> None:
+def test_find_driver_returns_driver_of_result(healthy: ScriptedDriver) -> None:
     healthy.results = [
         discovery_result(_FIRST, 'healthy'),
         discovery_result(_SECOND, 'healthy', is_offered=False),

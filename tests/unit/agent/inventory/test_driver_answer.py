@@ -73,9 +73,7 @@ INVALID_RESULTS: list[Callable[[], Any]] = [
 
 
 @pytest.mark.parametrize('build_result', INVALID_DEVICES)
-def test_invalid_device_costs_only_this_device(
-    build_result: Callable[[], Any],
-) -> None:
+def test_invalid_device_costs_only_this_device(build_result: Callable[[], Any]) -> None:
     valid = discovery_result('0000:03:00.0')
     answer = validate_results([build_result(), valid], SCOPE)
     assert len(answer.faults) == 1
@@ -89,9 +87,7 @@ def test_invalid_device_costs_only_this_device(
 
 
 @pytest.mark.parametrize('build_result', INVALID_RESULTS)
-def test_invalid_result_costs_only_this_result(
-    build_result: Callable[[], Any],
-) -> None:
+def test_invalid_result_costs_only_this_result(build_result: Callable[[], Any]) -> None:
     valid = discovery_result(OTHER_ADDRESS)
     answer = validate_results([build_result(), valid], SCOPE)
     assert answer.results == (valid,)

@@ -91,9 +91,7 @@ def test_open_damaged_file_loses_only_its_content(
     assert (reopened_cache.results is None) == (name == 'findings.json')
 
 
-def test_unwritable_directory_preserves_handles_in_memory(
-    tmp_path: Path,
-) -> None:
+def test_unwritable_directory_preserves_handles_in_memory(tmp_path: Path) -> None:
     (tmp_path / 'state').write_text('an obstacle')
     cache = reopen_cache(tmp_path)
     cache.add_handles([handle(uuid='a')])

@@ -60,18 +60,6 @@ def test_reopen_restores_events_and_numbers(
     assert list_unsent(last_journal) == [(3, 'c')]
 
 
-def test_acknowledge_unjoined_journal_continues_at_conductor_number(
-    journal: Journal,
-) -> None:
-    """The conductor would ignore lower numbers as duplicates."""
-    journal.append(build_events('a', 'b'))
-    assert not journal.is_joined
-    journal.acknowledge(41)
-    assert list_unsent(journal) == [(42, 'a'), (43, 'b')]
-    journal.acknowledge(43)
-    assert list_unsent(journal) == []
-
-
 def test_reopen_after_failed_writes_continues_at_conductor_number(
     joined_journal: Journal, tmp_path: Path
 ) -> None:

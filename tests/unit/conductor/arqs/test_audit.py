@@ -65,9 +65,7 @@ def test_audit_slow_bind_is_not_reported(cloud: Cloud) -> None:
     assert cloud.find().findings == ()
 
 
-def test_audit_slow_release_is_not_reported(
-    cloud: Cloud,
-) -> None:
+def test_audit_slow_release_is_not_reported(cloud: Cloud) -> None:
     uuid, _instance = cloud.bound(needs_host=True)
     cloud.database.write(release.delete_arqs, [uuid], EVERYBODY, True, None)
     cloud.age()
@@ -132,9 +130,7 @@ def test_audit_without_nova_is_reported(cloud: Cloud) -> None:
     assert '[nova] is not configured' in report.failed_checks[0]
 
 
-def test_remedy_arq_changed_is_skipped(
-    cloud: Cloud,
-) -> None:
+def test_remedy_arq_changed_is_skipped(cloud: Cloud) -> None:
     """The ARQ was bound to another instance after the audit."""
     uuid, instance = cloud.bound()
     del cloud.servers.hosts[instance]
@@ -158,9 +154,7 @@ def test_remedy_arq_deleted_is_skipped(cloud: Cloud) -> None:
 # --- instances without an allocation --------------------------------------------------
 
 
-def test_audit_running_instance_without_allocation_has_no_remedy(
-    cloud: Cloud,
-) -> None:
+def test_audit_running_instance_without_allocation_has_no_remedy(cloud: Cloud) -> None:
     uuid, instance = cloud.bound()
     cloud.consumers.forget(instance)
     finding = cloud.only()
@@ -330,9 +324,7 @@ def test_remedy_failed_release_is_retried(cloud: Cloud) -> None:
     assert owners(cloud.database) == []
 
 
-def test_remedy_release_scheduled_meanwhile_is_skipped(
-    cloud: Cloud,
-) -> None:
+def test_remedy_release_scheduled_meanwhile_is_skipped(cloud: Cloud) -> None:
     uuid, _instance = cloud.bound(needs_host=True)
     cloud.database.write(release.delete_arqs, [uuid], EVERYBODY, True, None)
     cloud.lose_jobs()
@@ -347,9 +339,7 @@ def test_remedy_release_scheduled_meanwhile_is_skipped(
 # --- cost -----------------------------------------------------------------------------
 
 
-def test_audit_statement_count_is_constant(
-    cloud: Cloud,
-) -> None:
+def test_audit_statement_count_is_constant(cloud: Cloud) -> None:
     counts = []
     for _ in range(2):
         cloud.bound()

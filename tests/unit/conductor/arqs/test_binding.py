@@ -179,9 +179,7 @@ def test_bind_agent_unreachable_is_retried(database: Database) -> None:
     assert bind.states == ['Bound'] * 2
 
 
-def test_bind_expired_fails_and_releases(
-    database: Database,
-) -> None:
+def test_bind_expired_fails_and_releases(database: Database) -> None:
     bind = Bind(database)
     event = bind.handler.expire(bind.accept(), 'Placement does not answer.')
     assert event is not None
@@ -277,9 +275,7 @@ def test_bind_cancelled_does_not_call_agent_again(database: Database) -> None:
     assert [job.type for job in released] == [JobType.RELEASE] * 2
 
 
-def test_bind_agent_down_does_not_call_agent(
-    database: Database,
-) -> None:
+def test_bind_agent_down_does_not_call_agent(database: Database) -> None:
     bind = Bind(database, needs_host=True)
     job = bind.accept()
     mark_down(database, 'compute-1')

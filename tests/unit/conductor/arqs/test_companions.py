@@ -30,9 +30,7 @@ def compute(database: Database) -> Iterator[Compute]:
         yield created
 
 
-def test_list_after_early_bind_sends_event_again(
-    compute: Compute,
-) -> None:
+def test_list_after_early_bind_sends_event_again(compute: Compute) -> None:
     first = compute.bind()
     compute.send_events(first)
     resolved = [arq.uuid for arq in compute.list_arqs() if arq.is_resolved]

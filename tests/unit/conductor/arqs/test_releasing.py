@@ -48,9 +48,7 @@ def test_release_agent_unreachable_keeps_claim(database: Database) -> None:
     assert owners(database) == uuids
 
 
-def test_release_agent_down_does_not_call_agent(
-    database: Database,
-) -> None:
+def test_release_agent_down_does_not_call_agent(database: Database) -> None:
     uuids, job = delete_bound_arq(database)
     mark_down(database, 'compute-1')
     agents = FakeAgents()
@@ -74,9 +72,7 @@ def test_release_second_run_does_not_call_agent(database: Database) -> None:
     )
 
 
-def test_release_expired_stays_as_failed(
-    database: Database,
-) -> None:
+def test_release_expired_stays_as_failed(database: Database) -> None:
     _, job = delete_bound_arq(database)
     ReleaseHandler(database, FakeAgents()).expire(job, 'cancelled')
     assert database.read(queue.count_jobs) == (

@@ -14,7 +14,6 @@ from cyborg_lite.db.providers.providers import list_providers_of_host
 from cyborg_lite.errors.bitstreams import LoadingFailed
 from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
 from cyborg_lite.errors.drivers import DriverError
-from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.bitstreams.bitstreams import FUNCTION
 from cyborg_lite.model.jobs import JobType
 from tests.builders.bind_rules import RULES
@@ -74,9 +73,7 @@ def test_bind_load_order_has_timestamp(cloud: Cloud) -> None:
     assert before <= order.ordered_at <= cloud.database.read(clock.read_now_ms)
 
 
-def test_bind_updates_placement_before_bound(
-    cloud: Cloud,
-) -> None:
+def test_bind_updates_placement_before_bound(cloud: Cloud) -> None:
     job, calls = cloud.accept_bind(BY_ID), []
 
     def place(hostname: str) -> None:
@@ -255,20 +252,7 @@ def test_bind_one_load_fails_fails_all(cloud: Cloud) -> None:
     assert cloud.states(job) == ['BindFailed'] * 2
 
 
-def test_bind_taken_over_loads_once(cloud: Cloud) -> None:
-    cloud.agents.down_hosts = {HOST}
-    job = cloud.accept_bind(BY_ID)
-    with pytest.raises(HostAway):
-        cloud.binder.run(job)
-    cloud.agents.down_hosts = set()
-    cloud.binder.run(cloud.take_over())
-    assert cloud.states(job) == ['Bound']
-    assert len(cloud.agents.loads) == 1
-
-
-def test_bind_load_moved_card_uses_current_address(
-    database: Database,
-) -> None:
+def test_bind_load_moved_card_uses_current_address(database: Database) -> None:
     cloud = Cloud(database)
     cloud.plug(replace(fpga_card(0x5E, regions=2), hardware_id='serial-1'))
     name = f'{HOST}_0000:5e:00.0_region1'

@@ -95,9 +95,7 @@ def test_release_previous_image_deleted_loads_it(cloud: Cloud) -> None:
     assert cloud.read_inventory() == (1, 0)
 
 
-def test_release_factory_bitstream_is_found_by_function(
-    cloud: Cloud,
-) -> None:
+def test_release_factory_bitstream_is_found_by_function(cloud: Cloud) -> None:
     add_image(cloud, OTHER_IMAGE, FACTORY)
     cloud.release(bind(cloud))
     assert list_loads(cloud) == [IMAGE_ID, OTHER_IMAGE]
@@ -209,9 +207,7 @@ def test_release_temporary_failure_is_retried(
     assert cloud.read_inventory() == (1, 0)
 
 
-def test_release_that_another_conductor_completed_changes_nothing(
-    cloud: Cloud,
-) -> None:
+def test_release_that_another_conductor_completed_changes_nothing(cloud: Cloud) -> None:
     """The region has another user when the former owner of the job goes on."""
     add_image(cloud, OTHER_IMAGE, THIRD_FUNCTION)
     load_by_hand(cloud, OTHER_IMAGE)

@@ -200,14 +200,6 @@ def test_count_capacity_counts_first_alternative_that_fits(
     assert placement.calls == ['GET /allocation_candidates'] * requests
 
 
-def test_count_capacity_disabled_profile_adds_warning(
-    database: Database, explanations: ExplanationService
-) -> None:
-    uuid = profile(database, ONE, enabled=False)
-    capacity = explanations.count_capacity(None, uuid, None)
-    assert [reason.code for reason in capacity.warnings] == [ReasonCode.DISABLED]
-
-
 def test_count_capacity_hidden_profile_raises(
     database: Database, explanations: ExplanationService
 ) -> None:

@@ -4,53 +4,36 @@
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import update
 
-from cyborg_lite.clients.placement import Consumer
 from cyborg_lite.conductor.devices.modes import ModeHandler, ModeService
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import AttachHandle
 from cyborg_lite.db.core.tables import Job as JobRow
-from cyborg_lite.db.devices import devices
-from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.errors.devices import DeviceNotFound, ModeRefused, ModeUnknown
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.errors.jobs import JobLost
-from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
+from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.modes import list_inventory
-from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.jobs import Job, JobState, JobType
-from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import daemon_context
+from tests.builders.changed_card import ChangedCard
 from tests.builders.reports import HOST
-from tests.builders.rows import OWNER, PROJECT, add_arqs
+from tests.builders.rows import OWNER
 from tests.doubles.agents import ModeAgents
-from tests.doubles.placement import FakePlacement
 
 _BEFORE, _AFTER = ModeAgents.BEFORE, ModeAgents.AFTER
 
 
-class Cloud:
+class Cloud(ChangedCard):
     """The service and the handler, with a card of four free handles."""
 
     def __init__(self, database: Database) -> None:
-        self.database = database
-        self.agents, self.placement = ModeAgents(), FakePlacement()
-        self.synced: list[DeviceStatus] = []
+        super().__init__(database, _BEFORE)
+        self.agents = ModeAgents()
         self.service = ModeService(database, self.agents, lambda: None)
-        self.handler = ModeHandler(
-            database, self.agents, self.placement, lambda host: self._sync()
-        )
-        database.write(reports.store_report, HostReport(HOST, 'boot', (_BEFORE,)))
-
-    def _sync(self) -> None:
-        self.synced.append(self.device().status)
-
-    def device(self) -> DeviceRecord:
-        (record,) = self.database.read(devices.list_devices, Query(detailed=True))
-        return record
+        self.handler = ModeHandler(database, self.agents, self.placement, self.sync)
 
     def change(self, mode: str = 'b') -> Job:
         """Request a change; return its leased job."""
@@ -61,19 +44,6 @@ class Cloud:
     def list_jobs(self) -> list[tuple[JobState, str]]:
         jobs = self.database.read(administration.list_jobs, (JobType.MODE,))
         return [(job.state, job.last_error) for job in jobs]
-
-    def is_held(self) -> bool:
-        preparing = select(AttachHandle.preparing)
-        flags = set(self.database.read(lambda s: s.scalars(preparing).all()))
-        assert len(flags) == 1
-        return flags == {True}
-
-    def claim_handle(self) -> str:
-        (arq,) = add_arqs(self.database, 1)
-        key = _BEFORE.root.handles[0].key
-        claim = update(AttachHandle).where(AttachHandle.key == key)
-        self.database.write(lambda s: s.execute(claim.values(arq_uuid=arq)))
-        return arq
 
 
 @pytest.fixture
@@ -144,9 +114,7 @@ def test_change_device_claimed_meanwhile_fails(cloud: Cloud) -> None:
 
 def test_change_with_allocation_fails(cloud: Cloud) -> None:
     job = cloud.change()
-    provider = _BEFORE.root.provider_uuid
-    consumer = Consumer('instance', PROJECT, PROJECT, 1, {provider: {'VGPU': 1}})
-    cloud.placement.consumers['instance'] = consumer
+    cloud.allocate()
     cloud.handler.run(job)
     ((_, error),) = cloud.list_jobs()
     assert 'Placement has allocations of it: instance' in error
@@ -196,12 +164,11 @@ def test_change_expired_while_held_is_unknown(cloud: Cloud) -> None:
 
 
 def test_change_keeps_maintenance_of_operator(cloud: Cloud) -> None:
-    uuid = cloud.device().uuid
-    maintaining = DeviceStatus.MAINTAINING
-    cloud.database.write(devices.set_device_status, uuid, maintaining, 'a new fan')
+    cloud.set_maintaining('a new fan')
     cloud.handler.run(cloud.change())
     device = cloud.device()
-    assert (device.status, device.status_reason) == (maintaining, 'a new fan')
+    assert device.status is DeviceStatus.MAINTAINING
+    assert device.status_reason == 'a new fan'
 
 
 def test_plan_unknown_device_raises(cloud: Cloud) -> None:

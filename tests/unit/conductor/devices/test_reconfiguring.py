@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select
 
-from cyborg_lite.clients.placement import Consumer
 from cyborg_lite.clients.playbooks import PlaybookOrder, PlaybookResult, PlaybookRunner
 from cyborg_lite.conductor.devices.reconfiguring import (
     HostPeers,
@@ -16,11 +15,8 @@ from cyborg_lite.conductor.devices.reconfiguring import (
     ReconfigureHandler,
 )
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import AttachHandle
 from cyborg_lite.db.core.tables import Job as JobRow
-from cyborg_lite.db.devices import devices
 from cyborg_lite.db.hosts import services
-from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.devices import (
     InvalidSettings,
@@ -28,7 +24,7 @@ from cyborg_lite.errors.devices import (
     ReconfigurationRefused,
 )
 from cyborg_lite.errors.hosts import HostAway
-from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
+from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.reconfiguration import (
     ConfigurationRequest,
     HardwareSet,
@@ -37,14 +33,12 @@ from cyborg_lite.model.devices.reconfiguration import (
     Reconfiguration,
     ReconfigurationState,
 )
-from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.jobs import Job, JobType
-from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext, daemon_context
+from tests.builders.changed_card import ChangedCard
 from tests.builders.reports import HOST
-from tests.builders.rows import OWNER, PROJECT, add_arqs
+from tests.builders.rows import OWNER
 from tests.doubles.agents import ModeAgents
-from tests.doubles.placement import FakePlacement
 
 _CARD = ModeAgents.BEFORE
 _SET = HardwareSet(
@@ -89,18 +83,14 @@ class ScanningAgents(ModeAgents):
         return self.digest
 
 
-class Cloud:
+class Cloud(ChangedCard):
     """The service and the handler, with a card of free handles."""
 
     def __init__(self, database: Database) -> None:
-        self.database = database
-        self.placement, self.playbooks = FakePlacement(), FakePlaybooks()
-        self.agents = ScanningAgents()
-        self.synced: list[DeviceStatus] = []
+        super().__init__(database, _CARD)
+        self.playbooks, self.agents = FakePlaybooks(), ScanningAgents()
         self.service = ReconfigurationService(database, _SETS, lambda: None)
         self.handler = self.create_handler(_SETS)
-        report = HostReport(HOST, 'boot', (_CARD,))
-        database.write(reports.store_report, report)
         database.write(services.store_digest, HOST, 'after', 'boot')
 
     def create_handler(self, sets: HardwareSets) -> ReconfigureHandler:
@@ -108,16 +98,8 @@ class Cloud:
             self.database,
             sets,
             self.playbooks,
-            HostPeers(
-                self.agents,
-                self.placement,
-                lambda host: self.synced.append(self.device().status),
-            ),
+            HostPeers(self.agents, self.placement, self.sync),
         )
-
-    def device(self) -> DeviceRecord:
-        (record,) = self.database.read(devices.list_devices, Query(detailed=True))
-        return record
 
     # Any: JSON values.
     def change(self, **settings: Any) -> Job:
@@ -147,19 +129,6 @@ class Cloud:
     def has_job(self) -> bool:
         uuid = self.device().uuid
         return self.database.read(queue.has_keyed_job, JobType.RECONFIGURE, uuid)
-
-    def is_held(self) -> bool:
-        preparing = select(AttachHandle.preparing)
-        flags = set(self.database.read(lambda s: s.scalars(preparing).all()))
-        assert len(flags) == 1
-        return flags == {True}
-
-    def claim_handle(self) -> str:
-        (arq,) = add_arqs(self.database, 1)
-        key = _CARD.root.handles[0].key
-        claim = update(AttachHandle).where(AttachHandle.key == key)
-        self.database.write(lambda s: s.execute(claim.values(arq_uuid=arq)))
-        return arq
 
 
 @pytest.fixture
@@ -273,9 +242,7 @@ def test_change_device_claimed_meanwhile_fails(cloud: Cloud) -> None:
 
 def test_change_with_allocation_fails_unchanged(cloud: Cloud) -> None:
     job = cloud.change()
-    provider = _CARD.root.provider_uuid
-    consumer = Consumer('instance', PROJECT, PROJECT, 1, {provider: {'VGPU': 1}})
-    cloud.placement.consumers['instance'] = consumer
+    cloud.allocate()
     cloud.handler.run(job)
     assert 'Placement has allocations of it: instance' in cloud.last().reason
     assert cloud.device().status is DeviceStatus.ENABLED
@@ -331,11 +298,8 @@ def test_expire_during_playbook_leaves_device_maintaining(cloud: Cloud) -> None:
 
 
 def test_change_device_in_maintenance_keeps_its_reason(cloud: Cloud) -> None:
-    uuid = cloud.device().uuid
-    maintaining = DeviceStatus.MAINTAINING
-    cloud.database.write(
-        devices.set_device_status, uuid, maintaining, 'The fan is broken.'
-    )
+    cloud.set_maintaining('The fan is broken.')
     cloud.handler.run(cloud.change())
     device = cloud.device()
-    assert (device.status, device.status_reason) == (maintaining, 'The fan is broken.')
+    assert device.status is DeviceStatus.MAINTAINING
+    assert device.status_reason == 'The fan is broken.'

@@ -94,14 +94,6 @@ def test_write_many_hosts_is_two_statements(
     assert len(sql) == 2
 
 
-def test_write_empty_batch_is_no_statement(
-    database: Database, batch: HeartbeatBatch
-) -> None:
-    with statements(database) as sql:
-        batch.write()
-    assert sql == []
-
-
 @pytest.mark.parametrize(
     'news', [{'digest': 'another'}, {'boot_id': 'another'}, {'version': '2.0'}]
 )

@@ -193,16 +193,6 @@ def test_heartbeat_requests_report_until_stored(inventory: InventoryService) -> 
     assert inventory.record_heartbeat(HOST, report(card(2)).digest, '1.0')
 
 
-def test_heartbeat_repeated_is_one_statement(
-    inventory: InventoryService, database: Database
-) -> None:
-    reported = host(64, 16)
-    inventory.store_report(daemon_context(), reported)
-    with statements(database) as sql:
-        inventory.record_heartbeat(HOST, reported.digest, '1.0')
-    assert len(sql) == 1
-
-
 def test_heartbeat_of_new_host_adds_service(
     inventory: InventoryService, database: Database
 ) -> None:
@@ -220,17 +210,6 @@ def test_heartbeat_version_survives_report(
     [service] = database.read(services.list_services)
     assert (service.version, service.boot_id) == ('1.1', 'boot')
     assert service.digest == report(card(1)).digest
-
-
-def test_heartbeat_digest_cleared_requests_report(
-    inventory: InventoryService, database: Database
-) -> None:
-    reported = report(card(1))
-    inventory.store_report(daemon_context(), reported)
-    database.write(services.clear_digest, HOST)
-    assert inventory.record_heartbeat(HOST, reported.digest, '1.0')
-    inventory.store_report(daemon_context(), reported)
-    assert not inventory.record_heartbeat(HOST, reported.digest, '1.0')
 
 
 def test_heartbeat_report_failed_requests_report(

@@ -154,12 +154,6 @@ def test_metrics_observe_bind_duration_by_result(
     assert figure(metrics, 'bind_seconds_bucket', le='60.0', result=result) == 1
 
 
-def test_lease_jobs_sets_age(database: Database) -> None:
-    database.write(queue.add_job, NewJob(JobType.RELEASE))
-    (job,) = database.write(queue.lease_jobs, OWNER, 1)
-    assert 0 <= job.age < 60
-
-
 def test_metrics_show_job_table(database: Database, metrics: Metrics) -> None:
     metrics.add_database_metrics(database)
     assert figure(metrics, 'jobs', kind='release', state='waiting') == 0
@@ -246,11 +240,6 @@ def test_metrics_count_heartbeats(database: Database, metrics: Metrics) -> None:
     for _ in range(3):
         inventory.record_heartbeat('compute-1', 'digest', '0.1.0')
     assert figure(metrics, 'agent_heartbeats_total') == 3
-
-
-def test_metrics_of_two_conductors_are_separate(metrics: Metrics) -> None:
-    metrics.count_heartbeat()
-    assert figure(Metrics(), 'agent_heartbeats_total') == 0
 
 
 # --- over HTTP ------------------------------------------------------------------------

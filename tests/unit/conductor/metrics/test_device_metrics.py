@@ -13,9 +13,7 @@ from tests.builders.rows import HOST, OWNER, add_arqs, add_card, bindings
 from tests.builders.unclean_units import release_unit
 
 
-def test_device_metrics_show_health_and_known_usage(
-    database: Database,
-) -> None:
+def test_device_metrics_show_health_and_known_usage(database: Database) -> None:
     add_card(database, 1)
     metrics = Metrics()
     metrics.add_database_metrics(database)

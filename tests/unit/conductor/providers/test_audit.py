@@ -37,9 +37,7 @@ def test_schedule_writes_jobs_of_due_hosts(database: Database) -> None:
     assert run_once(database, 3600.0) == (1, 1)
 
 
-def test_schedule_interval_zero_covers_only_conflicts(
-    database: Database,
-) -> None:
+def test_schedule_interval_zero_covers_only_conflicts(database: Database) -> None:
     add_audited_agents(database, 60)
     assert run_once(database, 0) == (0, 0)
     change_device(database, add_device(database, 'host', 'x'), conflict='nova')

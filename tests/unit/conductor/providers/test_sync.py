@@ -341,17 +341,6 @@ def test_sync_rejected_provider_does_not_block_others(
     assert placement.providers[bad].inventories == {}
 
 
-def test_sync_job_succeeded_is_finished(
-    database: Database, placement: FakePlacement, sync: PlacementSync
-) -> None:
-    rp_uuid = add_device(database, HOST, 'gpu')
-    database.write(queue.add_job, queue.placement_sync_job(HOST))
-    (job,) = database.write(queue.lease_jobs, Owner('me', 30_000), 1)
-    assert PlacementSyncHandler(database, sync).run(job) is None
-    assert rp_uuid in placement.providers
-    assert database.read(queue.count_jobs) == ()
-
-
 def test_sync_job_placement_down_stays(
     database: Database, placement: FakePlacement, sync: PlacementSync
 ) -> None:

@@ -131,18 +131,6 @@ def test_apply_refused_reshape_fills_each_provider(
     assert placement.providers[SECOND].inventories == INVENTORY
 
 
-def test_apply_rejected_inventory_does_not_stop_others(
-    placement: FakePlacement, writer: ProviderWriter
-) -> None:
-    odd = SetInventories(SECOND, {'NO_SUCH_CLASS': ProviderInventory(1)})
-    writer.apply([*creations(SECOND, 'compute-1_2')[:2], odd, *creations()])
-    assert placement.providers[GPU].inventories == INVENTORY
-    assert placement.providers[SECOND].inventories == {}
-    (problem,) = writer.problems
-    assert (problem.uuid, problem.name) == (SECOND, 'compute-1_2')
-    assert writer.error is not None
-
-
 def test_apply_rejected_creation_skips_rest_of_provider(
     placement: FakePlacement, writer: ProviderWriter
 ) -> None:

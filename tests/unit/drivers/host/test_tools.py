@@ -33,9 +33,7 @@ def test_execute_does_not_use_shell(tmp_path: Path) -> None:
     assert not trap.exists()
 
 
-def test_execute_does_not_pass_environment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_execute_does_not_pass_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('OS_PASSWORD', 'secret')
     code = 'import os; print(sorted(os.environ))'
     _, output = privileged.execute([sys.executable, '-c', code], 30)

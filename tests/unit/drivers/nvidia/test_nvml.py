@@ -44,9 +44,7 @@ def test_refresh_while_closed_does_nothing() -> None:
     assert reader._readings == {}
 
 
-def test_readings_without_library_is_empty(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_readings_without_library_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvml, '_is_installed', lambda: False)
     assert Nvml().readings(_CARD) == {}
 

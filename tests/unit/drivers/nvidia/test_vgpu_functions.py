@@ -78,9 +78,7 @@ def test_discover_full_card_after_restart_is_unchanged(l40s: VgpuBench) -> None:
 # --- virtual functions on demand --------------------------------------------------
 
 
-def test_vfs_created_for_first_removed_after_last(
-    make: MakeBench,
-) -> None:
+def test_vfs_created_for_first_removed_after_last(make: MakeBench) -> None:
     bench = make('l40s-vendor-vfio', f'{_OFF}=L40S-24Q')
     before = bench.root(_OFF)
     assert before.total == 2

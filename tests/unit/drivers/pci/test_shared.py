@@ -89,9 +89,7 @@ def test_vfs_at_other_addresses_are_offered_after_first_attempt(
     assert first.key == handle.key
 
 
-def test_vfs_created_for_first_removed_after_last(
-    kernel: FakeKernel,
-) -> None:
+def test_vfs_created_for_first_removed_after_last(kernel: FakeKernel) -> None:
     kernel.disable(_FLEX)
     driver = _intel(kernel, virtual_functions=['8086:56c0 = 4'])
     before = _device(driver)

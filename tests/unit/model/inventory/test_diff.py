@@ -86,9 +86,7 @@ def test_diff_report_missing_claimed_handle_is_marked_missing(
     assert stored_host.layout.deployables['s', ''].total == 2
 
 
-def test_diff_report_missing_device_in_use_is_reserved(
-    stored_host: StoredHost,
-) -> None:
+def test_diff_report_missing_device_in_use_is_reserved(stored_host: StoredHost) -> None:
     stored_host.report(host(2, 3))
     handle_path = ('serial-1', '', attach_handle(1, 0).key)
     stored_host.claim(handle_path)
@@ -119,9 +117,7 @@ def test_diff_report_reserves_claimed_handles_of_withheld_card(
     assert (child.resource_class, child.total, child.reserved) == ('VGPU', 4, 4)
 
 
-def test_diff_report_refuses_class_change_while_in_use(
-    stored_host: StoredHost,
-) -> None:
+def test_diff_report_refuses_class_change_while_in_use(stored_host: StoredHost) -> None:
     """An undivided card and its vGPUs exclude each other."""
     undivided = card(1, serial='s')
     stored_host.report(report(undivided))
@@ -345,18 +341,14 @@ def test_moved_card_preserves_handles_and_name(stored_host: StoredHost) -> None:
     assert moved_handle.info['bus'] == '5e'
 
 
-def test_moved_card_adds_additional_handles(
-    stored_host: StoredHost,
-) -> None:
+def test_moved_card_adds_additional_handles(stored_host: StoredHost) -> None:
     stored_host.report(report(card(1, handles=2, serial='s')))
     changes = stored_host.report(report(card(FREE_SLOT, handles=3, serial='s')))
     assert str(changes.handles) == '+1 ~2 -0'
     assert len(stored_host.layout.handles) == 3
 
 
-def test_moved_card_matches_handles_in_numeric_order(
-    stored_host: StoredHost,
-) -> None:
+def test_moved_card_matches_handles_in_numeric_order(stored_host: StoredHost) -> None:
     """The order of the driver does not count."""
     device = card(1, serial='s')
     moved = card(FREE_SLOT, serial='s')
@@ -383,9 +375,7 @@ def _shares(device: Device, numbers: Iterable[int]) -> tuple[AttachHandle, ...]:
     return tuple(AttachHandle(key, HandleType.MDEV, {}) for key in keys)
 
 
-def test_moved_card_returned_handle_preserves_claim(
-    stored_host: StoredHost,
-) -> None:
+def test_moved_card_returned_handle_preserves_claim(stored_host: StoredHost) -> None:
     """Two handles must never end with the same address."""
     stored_host.report(report(card(1, handles=3, serial='s')))
     missing_key = attach_handle(1, 2).key
@@ -429,9 +419,7 @@ def test_replacement_of_free_card_reuses_name(stored_host: StoredHost) -> None:
     assert stored_host.inventory.names == {('b', ''): 'compute-1_0000:01:00.0'}
 
 
-def test_card_without_serial_other_product_is_new(
-    stored_host: StoredHost,
-) -> None:
+def test_card_without_serial_other_product_is_new(stored_host: StoredHost) -> None:
     stored_host.report(report(card(1)))
     [first] = stored_host.layout.devices
     replacement = replace(card(1), std_board_info={'product_id': '20f1'})
@@ -446,16 +434,12 @@ def test_card_with_changed_label_is_same(stored_host: StoredHost) -> None:
     assert str(changes.devices) == '+0 ~1 -0'
 
 
-def test_card_without_serial_same_product_is_same(
-    stored_host: StoredHost,
-) -> None:
+def test_card_without_serial_same_product_is_same(stored_host: StoredHost) -> None:
     stored_host.report(report(card(1)))
     assert not stored_host.report(report(card(1)))
 
 
-def test_card_with_newly_readable_serial_is_same(
-    stored_host: StoredHost,
-) -> None:
+def test_card_with_newly_readable_serial_is_same(stored_host: StoredHost) -> None:
     stored_host.report(report(card(1)))
     changes = stored_host.report(report(card(1, serial='s')))
     assert str(changes.devices) == '+0 ~1 -0'
@@ -463,9 +447,7 @@ def test_card_with_newly_readable_serial_is_same(
     assert not stored_host.report(report(card(1, serial='s')))
 
 
-def test_card_with_unreadable_serial_is_same(
-    stored_host: StoredHost,
-) -> None:
+def test_card_with_unreadable_serial_is_same(stored_host: StoredHost) -> None:
     """Some kernel drivers expose the serial only while no guest has the card."""
     stored_host.report(report(card(1, serial='s')))
     assert not stored_host.report(report(card(1)))
@@ -473,9 +455,7 @@ def test_card_with_unreadable_serial_is_same(
     assert stored_host.layout.devices.keys() == {'s'}
 
 
-def test_cards_with_duplicate_serial_use_slots(
-    stored_host: StoredHost,
-) -> None:
+def test_cards_with_duplicate_serial_use_slots(stored_host: StoredHost) -> None:
     devices = report(card(1, serial='none'), card(2, serial='none'))
     assert str(stored_host.report(devices).devices) == '+2 ~0 -0'
     assert not stored_host.report(devices)
