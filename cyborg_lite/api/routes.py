@@ -63,6 +63,7 @@ ROUTES: Final[Mapping[str, type[Resource]]] = {
     '/v2/services': hosts.ServiceCollection,
     '/v2/services/{uuid}': hosts.ServiceResource,
     '/v2/usages': usages.UsageCollection,
+    '/v2/limits': usages.LimitCollection,
 }
 
 _VERSION: Final = 'v2'

@@ -14,11 +14,12 @@ from typing import Any, Final
 from osc_lib import exceptions
 
 from cyborg_lite.cli import waiting
-from cyborg_lite.cli.columns import Events, build_fields
-from cyborg_lite.cli.commands import ShowCommand, Table
+from cyborg_lite.cli.columns import Events, build_fields, build_rows
+from cyborg_lite.cli.commands import ListCommand, ShowCommand, Table
 from cyborg_lite.cli.rest import quote_path
 from cyborg_lite.cli.waiting import Progress
 
+_LIMIT_COLUMNS: Final = {'resource': 'Resource', 'limit': 'Limit', 'used': 'Used'}
 _PATH: Final = '/accelerator_requests'
 _TOKEN_VARIABLE: Final = 'OS_SERVICE_TOKEN'
 _FAILED: Final = ('BindFailed', 'Deleting', 'Unknown')
@@ -81,6 +82,15 @@ class ShowRequest(_ArqCommand):
             path = f'{_PATH}/{quote_path(parsed_args.request)}/events'
             arq['events'] = self.api.call('GET', path)['events']
         return build_fields(arq, {'events': Events})
+
+
+class ShowLimits(ListCommand):
+    """Show the limits of the project, and what it uses; -1 means unlimited."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """List the limits."""
+        answer: Any = self.api.call('GET', '/limits')
+        return build_rows(_LIMIT_COLUMNS, answer['limits'])
 
 
 class BindRequest(_ArqCommand):

@@ -329,6 +329,9 @@ class ConductorService:
         settings = self._settings
         database, rules = dependencies.database, settings.rules
         explanations = ExplanationService(database, dependencies.placement, rules.nova)
+        limits = LimitService(
+            database, self._connections.limits, settings.max_unbound_requests
+        )
         services = (
             DeviceProfileService(database, explanations, runner.wake),
             AlternativeService(
@@ -340,11 +343,7 @@ class ConductorService:
                 rules,
                 self._build_catalog(),
                 dependencies.agents,
-                LimitService(
-                    database,
-                    self._connections.limits,
-                    settings.max_unbound_requests,
-                ),
+                limits,
             ),
             DeviceService(database, dependencies.sync_jobs.sync),
             DeployableService(database),
@@ -357,6 +356,7 @@ class ConductorService:
             HostService(database, dependencies.sync_jobs),
             self._build_inventory(runner, heartbeats),
             UsageService(database),
+            limits,
             ModeService(database, dependencies.agents, runner.wake),
             JobService(database, runner.wake),
             HostTopologyService(database),

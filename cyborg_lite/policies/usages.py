@@ -15,4 +15,10 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
             'Show the use of units of the project, and for an admin of all projects.',
             'GET /v2/usages',
         ),
+        base.build_rule(
+            'cyborg:limit:get_all',
+            base.READER_OR_ADMIN,
+            'Show the limits of the project of the token, and what it uses.',
+            'GET /v2/limits',
+        ),
     ]

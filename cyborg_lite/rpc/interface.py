@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Step
+from cyborg_lite.model.arqs.project_limits import ResourceUse
 from cyborg_lite.model.arqs.usages import UsageQuery, UsageReport
 from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
 from cyborg_lite.model.bitstreams.listing import ListedBitstream
@@ -333,6 +334,12 @@ class Conductor(Protocol):
         """Return the use of units by project, resource class and device profile.
 
         :raises UsageTooLarge: the answer would be too large
+        """
+
+    def list_limits(self, context: RequestContext) -> tuple[ResourceUse, ...]:
+        """Return the limits of the project of the caller, and what it uses.
+
+        :raises ServiceUnavailable: Keystone does not answer
         """
 
     # --- changes of devices ---

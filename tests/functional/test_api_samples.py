@@ -210,6 +210,7 @@ def _requests(recorder: Recorder, cloud: KeystoneCloud) -> None:
     topology = f'/v2/hosts/{cloud.host}/topology'
     recorder.ask('get_v2_hosts_name_topology', topology)
     recorder.ask('get_v2_usages', '/v2/usages')
+    recorder.ask('get_v2_limits', '/v2/limits')
     path = f'{ARQS}/{uuid}'
     as_nova('patch_v2_accelerator_requests_uuid', path, {uuid: unbind})
     as_nova('delete_v2_accelerator_requests_uuid', path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Use of units by projects."""
+"""Use of units by projects, and their limits."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -8,7 +8,7 @@ from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_7
-from cyborg_lite.api.views.usages import UsageList
+from cyborg_lite.api.views.usages import LimitList, UsageList
 from cyborg_lite.errors.base import Forbidden, InvalidInput
 from cyborg_lite.model.arqs.usages import MAX_DAYS, UsageQuery
 from cyborg_lite.model.text import format_value, is_storable
@@ -38,6 +38,22 @@ class UsageCollection(Resource):
         return UsageList(
             start=_to_time(query.start), end=_to_time(report.end), usages=report.usages
         )
+
+
+class LimitCollection(Resource):
+    """``/v2/limits``"""
+
+    @expose()
+    @requires('cyborg:limit:get_all')
+    @since(V2_7)
+    @accepts()
+    def get(self, call: Call) -> LimitList:
+        """List the limits of the project of the token, and what it uses.
+
+        The resources are ARQs, ARQs that were never bound, and the units of each
+        resource class that the device profiles of the project request.
+        """
+        return LimitList(limits=self.conductor.list_limits(call.caller))
 
 
 def _check_admin(call: Call) -> None:

@@ -19,6 +19,23 @@ class UnitUsageView(View):
     unit_hours = float
 
 
+class ResourceLimitView(View):
+    """The limit of a resource, and what the project uses; -1 means unlimited."""
+
+    resource = str
+    limit = int
+    used = int
+
+
+class LimitList(View):
+    """The limits of the project of the token."""
+
+    _path = 'v2/limits'
+
+    limits = [ResourceLimitView]
+    links = LINKS
+
+
 class UsageList(View):
     """The use of units in a period, by project, resource class and device profile.
 

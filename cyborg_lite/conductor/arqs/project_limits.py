@@ -5,12 +5,20 @@ from cyborg_lite.clients.limits import KeystoneLimits
 from cyborg_lite.conductor.profiles.device_profiles import viewing_project
 from cyborg_lite.db.arqs import arqs, project_limits
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.profiles import profiles
 from cyborg_lite.model.arqs.project_limits import (
+    ARQS,
+    UNBOUND,
     UNLIMITED,
     ProjectLimits,
+    ResourceUse,
     list_resources,
+    name_units,
 )
+from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
 
 
 class LimitService:
@@ -60,3 +68,24 @@ class LimitService:
             self._database.write(project_limits.add_lock, project)
             self._locked_projects.add(project)
         return ProjectLimits(project, limits, unbound)
+
+    @serves(Conductor.list_limits)
+    def list(self, context: RequestContext) -> tuple[ResourceUse, ...]:
+        """Return the limits of the project of the caller, and what it uses.
+
+        The resources are those that the project uses, or that its device profiles
+        request.
+        """
+        project = context.project_id or ''
+        used = self._database.read(project_limits.count_used, project)
+        viewer = viewing_project(context)
+        visible = self._database.read(profiles.list_profiles, Query(), viewer)
+        classes = {name for profile in visible for name in profile.resource_classes()}
+        names = {ARQS, *map(name_units, classes), *used} - {UNBOUND}
+        limits = dict.fromkeys(names, UNLIMITED)
+        if self._limits is not None:
+            limits |= self._limits.read_limits(project, names)
+        limits[UNBOUND] = self._max_unbound
+        return tuple(
+            ResourceUse(name, limits[name], used[name]) for name in sorted(limits)
+        )

@@ -66,11 +66,11 @@ def create_arqs(
     session.scalar(_LOCK, {'project': limits.project_id})
     created = create(session)
     names = list_resources(arq.device_profile_group for arq in created)
-    limits.check(_count_used(session, limits.project_id), names)
+    limits.check(count_used(session, limits.project_id), names)
     return created
 
 
-def _count_used(session: Session, project_id: str) -> Counter[str]:
+def count_used(session: Session, project_id: str) -> Counter[str]:
     """Return what a project uses, by the names of the resources in Keystone.
 
     ARQs that are being deleted do not count: their instance is gone.

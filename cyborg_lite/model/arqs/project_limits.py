@@ -29,6 +29,15 @@ def list_resources(groups: Iterable[Mapping[str, str]]) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class ResourceUse:
+    """What a project uses of a resource, and its limit."""
+
+    resource: str
+    limit: int  # -1: unlimited
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectLimits:
     """The limits of a project, by the names of the resources in Keystone."""
 

@@ -52,3 +52,9 @@ def test_progress_of_failed_bind_names_reason() -> None:
     assert progress.failure == 'BindFailed: No free unit.'
     running = request_commands.measure_bind({'state': 'BindStarted'})
     assert (running.percent, running.is_finished, running.failure) == (50, False, '')
+
+
+def test_limits_show_lists_resources(client: Client) -> None:
+    client.create_profile('a', {'resources:PGPU': '2'})
+    rows = read_json(client, 'limits show')
+    assert {'Resource': 'class:PGPU', 'Limit': -1, 'Used': 0} in rows

@@ -97,6 +97,7 @@ FINGERPRINTS: Final = {
     'ReconfigurationState': 'd85578842c39',
     'RecoveryResult': 'aa1af82d2c58',
     'ReportChanges': '82d4159cb378',
+    'ResourceUse': '94b90a4508f6',
     'Service': '842ccc7503b0',
     'ServiceState': 'ea9f2d107555',
     'SetView': 'e76e353cb400',

@@ -7,7 +7,15 @@ from urllib.parse import quote
 import pytest
 
 from cyborg_lite.model.arqs.usages import UnitUsage, UsageQuery, UsageReport
-from tests.support.api.conversation import ADMIN, OTHER_PROJECT, PROJECT, READER, Client
+from tests.support.api.conversation import (
+    ADMIN,
+    MEMBER,
+    OTHER_MEMBER,
+    OTHER_PROJECT,
+    PROJECT,
+    READER,
+    Client,
+)
 
 DAY_MS = 86_400_000
 MONTH = 'start=2026-10-01&end=2026-11-01T00:00:00Z'
@@ -100,3 +108,18 @@ def test_usages_time_with_offset_is_converted(admin: Client) -> None:
 def test_usages_invalid_argument_is_400(admin: Client, arguments: str) -> None:
     assert admin.get(f'/usages?{arguments}').status == 400
     assert list_queries(admin) == []
+
+
+def test_limits_show_use_of_project(client: Client) -> None:
+    client.create_profile('a', {'resources:PGPU': '2'})
+    client.create_profile('b', {'resources:FPGA': '1'})
+    member = client.as_(MEMBER, '2.7')
+    member.create_arqs('a')
+    client.as_(OTHER_MEMBER).create_arqs('b')
+    assert member.get('/limits').json['limits'] == [
+        {'resource': 'accelerator_requests', 'limit': -1, 'used': 2},
+        {'resource': 'class:FPGA', 'limit': -1, 'used': 0},
+        {'resource': 'class:PGPU', 'limit': -1, 'used': 2},
+        {'resource': 'unbound_requests', 'limit': 100, 'used': 2},
+    ]
+    assert member.at('2.6').get('/limits').status == 406

@@ -9,7 +9,7 @@ from cyborg_lite.clients.limits import KeystoneLimits
 from cyborg_lite.conductor.arqs.project_limits import LimitService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
-from cyborg_lite.model.arqs.project_limits import ProjectLimits
+from cyborg_lite.model.arqs.project_limits import ProjectLimits, ResourceUse
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.selector_fleets import create_profile
 
@@ -58,3 +58,13 @@ def test_unknown_profile_is_refused(database: Database) -> None:
     service = LimitService(database, FakeKeystone())
     with pytest.raises(DeviceProfileNotFound):
         service.prepare(RequestContext(project_id='p'), 'unknown')
+
+
+def test_list_shows_limits_of_keystone_and_use(database: Database) -> None:
+    create_profile(database, {'resources:PGPU': '1'})
+    service = LimitService(database, FakeKeystone(), 5)
+    assert service.list(RequestContext(project_id='p')) == (
+        ResourceUse('accelerator_requests', 3, 0),
+        ResourceUse('class:PGPU', 3, 0),
+        ResourceUse('unbound_requests', 5, 0),
+    )
