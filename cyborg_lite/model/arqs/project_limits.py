@@ -30,7 +30,7 @@ def list_resources(groups: Iterable[Mapping[str, str]]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class ResourceUse:
-    """What a project uses of a resource, and its limit."""
+    """Use of a resource by a project, and its limit."""
 
     resource: str
     limit: int  # -1: unlimited
