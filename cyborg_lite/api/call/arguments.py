@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parsing of the query arguments of a request."""
 
+import enum
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -124,9 +125,28 @@ def _parse_limit(text: str | None) -> int | None:
     return min(number, _LARGEST_LIMIT)
 
 
+def parse_words(
+    arguments: Mapping[str, str], words: Mapping[str, type[enum.StrEnum]]
+) -> dict[str, tuple[str, ...]]:
+    """Return the elements of arguments that are lists of known words.
+
+    :param words: the known words of each argument
+    :raises InvalidInput: a list is empty, or a word is unknown
+    """
+    lists = {name: split_list(arguments[name]) for name in words if name in arguments}
+    for name, elements in lists.items():
+        vocabulary = [str(word) for word in words[name]]
+        if not elements or not set(elements).issubset(vocabulary):
+            raise InvalidInput(
+                reason=f'{name} {format_value(arguments[name])} is unknown; known '
+                f'values: {", ".join(vocabulary)}.'
+            )
+    return lists
+
+
 def select_filters(
-    arguments: dict[str, str], names: Collection[str]
-) -> dict[str, tuple[str]]:
+    arguments: Mapping[str, str], names: Collection[str]
+) -> dict[str, tuple[str, ...]]:
     """Return a filter for each of the names that is an argument of the request."""
     return {name: (arguments[name],) for name in names if name in arguments}
 

@@ -36,6 +36,7 @@ class Call:
 
     arguments: dict[str, str]  # set, like the body, by @accepts
     body: Any  # JSON that matches the schema of the method
+    words: dict[str, tuple[str, ...]]  # arguments that are lists of known words
     generation: int | None = None  # that the object must have; None: any
     # Fields that the client requests of the selectable views; None: all
     fields: frozenset[str] | None = None
@@ -154,6 +155,10 @@ class Call:
         self.arguments = arguments.parse_query_string(query_string, names, filters)
         if _LIMIT in names and self.microversion >= V2_5:
             self._limit_page()
+
+    def select_filters(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """Return a filter for each of the names that is an argument of the request."""
+        return arguments.select_filters(self.arguments, names) | self.words
 
     def selects(self, *names: str) -> bool:
         """Return True if the response has at least one of the fields."""

@@ -13,6 +13,7 @@ The API document describes the method by the arguments of these decorators, see
 ``openapi``.
 """
 
+import enum
 import functools
 import json
 from collections.abc import Callable, Collection, Mapping
@@ -23,6 +24,7 @@ from typing import Any, Final, get_args, get_origin
 import pecan
 import webob
 
+from cyborg_lite.api.call import arguments as input_arguments
 from cyborg_lite.api.call import field_selection
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.resource import Resource
@@ -34,6 +36,7 @@ from cyborg_lite.api.views.view import View
 REQUEST: Final = 'cyborg_lite.request'
 """Key of the request with its input in the WSGI environment that Pecan gets."""
 
+_NO_WORDS: Final[Mapping[str, type[enum.StrEnum]]] = MappingProxyType({})
 _NONE_NEWER: Final[Mapping[Microversion, Collection[str]]] = MappingProxyType({})
 
 Method = Callable[[Any, Call], Any]  # of a controller; returns a view or None
@@ -160,6 +163,7 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
     body: Schema | None = None,
     *,
     newer: Mapping[Microversion, Collection[str]] = _NONE_NEWER,
+    words: Mapping[str, type[enum.StrEnum]] = _NO_WORDS,
     selectable: tuple[type[View], ...] = (),
     precondition: bool = False,
 ) -> Decorator:
@@ -167,6 +171,7 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
 
     :param filters: the fields that ``filters`` may name
     :param newer: further arguments, by the microversion that added them
+    :param words: the known words of arguments that are lists of them since 2.5
     :param selectable: views of the object whose fields ``fields`` may name since 2.5
     :param precondition: True: since 2.5 the header ``If-Match`` is evaluated
     """
@@ -178,6 +183,8 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
         if selectable and version >= V2_5:
             extra.append(field_selection.ARGUMENT)
         call.parse_arguments((*arguments, *extra), filters)
+        vocabulary = words if version >= V2_5 else {}
+        call.words = input_arguments.parse_words(call.arguments, vocabulary)
         _select_fields(call, selectable)
         call.parse_precondition(supported=precondition)
         if body is not None:
@@ -187,6 +194,7 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
         parse_input,
         arguments=arguments,
         newer=versions,
+        words=words,
         selectable=selectable,
         filters=filters,
         body=body,

@@ -51,6 +51,7 @@ class ArqCollection(Resource):
     @accepts(
         arguments=(*arguments.PAGING, 'instance', 'bind_state', 'arqs'),
         newer={V2_4: (*_EXACT, 'state')},
+        words={'state': State},
         selectable=(ArqView,),
     )
     def get(self, call: Call) -> ArqList:
@@ -251,7 +252,7 @@ def _build_query(call: Call, instance: str | None) -> Query:
     identifiers = None if text is None else arguments.split_list(text)
     # For an instance the response has all ARQs or is an error, see `_check_resolved`.
     by_state = _needs_resolved(call) and instance is None
-    state = arguments.select_filters(call.arguments, ('state',)).get('state')
+    state = call.select_filters(('state',)).get('state')
     if state and by_state:
         raise InvalidInput(reason='Set only one of the arguments state and bind_state.')
     return paging.build_query(

@@ -21,6 +21,7 @@ from cyborg_lite.errors.devices import DeviceNotFound, InvalidDevicePatch
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.modes import MODE_NAME
 from cyborg_lite.model.devices.reconfiguration import ConfigurationRequest
+from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import format_value, is_storable
 
@@ -44,6 +45,7 @@ class DeviceCollection(Resource):
         arguments=(*arguments.PAGING, *_EXACT),
         filters=arguments.PAGING,
         newer={V2_4: _NEWER},
+        words={'status': DeviceStatus, 'health': Health},
         selectable=(DeviceView,),
     )
     def get(self, call: Call) -> DeviceList:
@@ -53,8 +55,7 @@ class DeviceCollection(Resource):
         """
         if 'status' in call.arguments:
             call.require_version(V2_3, 'The query argument status')
-        values = call.arguments
-        filters = arguments.select_filters(values, (*_EXACT, *_NEWER))
+        filters = call.select_filters((*_EXACT, *_NEWER))
         query = paging.build_query(call, _needs_arqs(call), **filters)
         records = self.conductor.list_devices(call.caller, query)
         return DeviceList(records, paging.build_next_link(call, query, records))

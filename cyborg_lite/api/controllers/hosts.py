@@ -10,6 +10,7 @@ from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_4, V2_7
 from cyborg_lite.api.views.hosts import HostTopologyView, ServiceList, ServiceView
 from cyborg_lite.errors.hosts import HostNotFound, ServiceNotFound
+from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.text import format_value, is_storable
 
 _EXACT: Final = ('binary', 'host', 'state')
@@ -49,14 +50,18 @@ class ServiceCollection(Resource):
     @expose()
     @requires('cyborg:service:get_all')
     @since(V2_4)
-    @accepts(arguments=(*arguments.PAGING, *_EXACT), selectable=(ServiceView,))
+    @accepts(
+        arguments=(*arguments.PAGING, *_EXACT),
+        words={'state': ServiceState},
+        selectable=(ServiceView,),
+    )
     def get(self, call: Call) -> ServiceList:
         """List the daemons of the service.
 
         Each daemon has its host, its version, its state, and the time of its last
         heartbeat.
         """
-        filters = arguments.select_filters(call.arguments, _EXACT)
+        filters = call.select_filters(_EXACT)
         query = paging.build_query(call, **filters)
         records = self.conductor.list_services(call.caller, query)
         return ServiceList(records, paging.build_next_link(call, query, records))

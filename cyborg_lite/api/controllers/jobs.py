@@ -13,7 +13,7 @@ from cyborg_lite.api.schemas import jobs as schemas
 from cyborg_lite.api.views.jobs import JobView, QueuedJobList, QueuedJobView
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.jobs import JobNotFound
-from cyborg_lite.model.jobs import JobRequest, JobRequestKind
+from cyborg_lite.model.jobs import JobRequest, JobRequestKind, JobState
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import is_storable
 
@@ -28,6 +28,7 @@ class JobCollection(Resource):
     @since(V2_7)
     @accepts(
         arguments=(*arguments.PAGING, *_EXACT),
+        words={'state': JobState},
         selectable=(QueuedJobView,),
     )
     def get(self, call: Call) -> QueuedJobList:
@@ -35,7 +36,7 @@ class JobCollection(Resource):
 
         The list starts with the oldest job.
         """
-        filters = arguments.select_filters(call.arguments, _EXACT)
+        filters = call.select_filters(_EXACT)
         query = paging.build_query(call, **filters)
         records = self.conductor.list_jobs(call.caller, query)
         return QueuedJobList(records, paging.build_next_link(call, query, records))

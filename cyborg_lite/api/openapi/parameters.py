@@ -89,11 +89,20 @@ def _list_path_parameters(path: str) -> Iterator[Document]:
 
 def _list_query_parameters(route: Route) -> Iterator[Document]:
     for name in (*route.arguments, *route.newer):
-        extension = {}
+        extension: Document = {}
         if name in route.newer:
             extension = {'x-openstack': {'min-ver': str(route.newer[name])}}
         description = IN_QUERY.get(name, _UNDESCRIBED)
-        yield {'in': 'query', 'name': name, **extension, **description}
+        if name in route.words:
+            words = {
+                'type': 'string',
+                'enum': [str(word) for word in route.words[name]],
+            }
+            schema = {'type': 'array', 'items': words, 'minItems': 1}
+            # Values separated by commas.
+            extension |= {'style': 'form', 'explode': False}
+            description = {**description, 'schema': schema}
+        yield {'in': 'query', 'name': name, **description, **extension}
     if route.filters:
         fields = {'type': 'string', 'enum': list(route.filters)}
         yield _build_filter('field', fields)

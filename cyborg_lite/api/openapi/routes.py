@@ -6,6 +6,7 @@ as soon as a rule names it.
 """
 
 import dataclasses
+import enum
 import inspect
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -44,6 +45,7 @@ class Route:
     rule: str | None = None  # None: no authentication
     service_for: str | None = None
     arguments: Collection[str] = ()
+    words: Mapping[str, type[enum.StrEnum]] = field(default_factory=dict)
     newer: Mapping[str, Microversion] = field(default_factory=dict)
     filters: Collection[str] = ()
     body: Schema | None = None
@@ -65,6 +67,7 @@ def list_routes(version: Microversion) -> Iterator[Route]:
             yield dataclasses.replace(
                 route,
                 newer=newer,
+                words=route.words if version >= V2_5 else {},
                 selectable=route.selectable if version >= V2_5 else (),
                 precondition=route.precondition and version >= V2_5,
             )
