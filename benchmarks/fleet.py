@@ -45,8 +45,7 @@ from benchmarks.process_cost import Cost, Meter
 from cyborg_lite.conductor.hosts.liveness import LivenessMonitor
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job, Service
-from cyborg_lite.db.hosts import services
-from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.inventory import agents, reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.telemetry import Usage
@@ -191,7 +190,7 @@ class Fleet:
             if self.plan.telemetry:
                 self.database.write(_store_report, self.report(name))
             else:
-                self.database.write(services.store_digest, name, digest, _BOOT_ID)
+                self.database.write(agents.store_digest, name, digest, _BOOT_ID)
 
     def send_first_heartbeats(self, digests: Sequence[tuple[str, str]]) -> None:
         """Send one heartbeat per host, so that later ones are repeated heartbeats."""

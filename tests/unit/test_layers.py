@@ -97,6 +97,12 @@ LIBRARY_USERS: Final[dict[str, set[str]]] = {
 # of vendors and kinds of devices.
 SHARED_ROOMS: Final = frozenset({'host', 'pci'})
 
+# Rooms below db/, each of which may import the rooms before it.
+DB_ROOMS: Final = [
+    *('core', 'jobs', 'profiles', 'inventory', 'devices', 'bitstreams', 'ownership'),
+    *('arqs', 'providers', 'hosts', 'capacity'),
+]
+
 
 def package_of(source: Source) -> str:
     """Return the part after ``cyborg_lite``: ``db`` for a module of ``db``."""
@@ -196,6 +202,20 @@ def test_vendor_drivers_do_not_import_one_another() -> None:
             if is_driver and room in vendors and room != own:
                 offenders.append(f'{source.name}: {name}')
     assert not offenders, 'move shared code to drivers/:' + join_lines(offenders)
+
+
+def test_rooms_of_database_import_lower_rooms_only() -> None:
+    offenders = []
+    for source in read_sources('cyborg_lite/db'):
+        own = f'{source.module}.'.split('.')[2]
+        lower = DB_ROOMS[: DB_ROOMS.index(own) + 1] if own in DB_ROOMS else DB_ROOMS
+        for name in list_imports(source.tree):
+            room = f'{name}..'.split('.')[2]
+            if name.startswith('cyborg_lite.db.') and room not in lower:
+                offenders.append(f'{source.name}: {name}')
+    assert not offenders, 'move the function to the room of its data:' + join_lines(
+        offenders
+    )
 
 
 def test_nothing_imports_test_modules() -> None:

@@ -7,7 +7,7 @@ from oslo_config import cfg
 
 from cyborg_lite.cmd.support import database, message_keys
 from cyborg_lite.cmd.support.parsers import add_command, add_group
-from cyborg_lite.db.hosts import services
+from cyborg_lite.db.inventory import agents
 from cyborg_lite.rpc.security.keys import Peer, Role, derive_key
 
 
@@ -59,7 +59,7 @@ def _print_api_key(conf: cfg.ConfigOpts) -> int:
 def _forget_identity(conf: cfg.ConfigOpts) -> int:
     host = conf.command.of_host
     with database.open_database(conf) as db:
-        forgotten = db.write(services.forget_identity, host)
+        forgotten = db.write(agents.forget_identity, host)
     if not forgotten:
         print(f'Host {host} has no agent with an identity.')
         return 1

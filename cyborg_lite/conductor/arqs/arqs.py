@@ -19,7 +19,7 @@ from cyborg_lite.conductor.jobs.runner import JobRunner
 from cyborg_lite.conductor.profiles.device_profiles import viewing_project
 from cyborg_lite.db.arqs import arqs, binding, project_limits, release
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.hosts import services
+from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.arqs import ArqNotFound, InvalidPatch, ProjectLimitExceeded
 from cyborg_lite.errors.hosts import HostAway
@@ -145,7 +145,7 @@ class ArqService:
                 error.full_text,
             )
             return False
-        stored = self._database.read(services.find_digest_and_boot_id, host)[1]
+        stored = self._database.read(agents.find_digest_and_boot_id, host)[1]
         # Empty: the host does not tell its boot, or the agent has not reported yet.
         return not (boot_id and stored) or boot_id == stored
 

@@ -7,7 +7,8 @@ from functools import partial
 from oslo_log import log
 
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.devices import devices, events
+from cyborg_lite.db.devices import devices
+from cyborg_lite.db.inventory import device_events
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEvent
@@ -43,7 +44,7 @@ class DeviceService:
     @serves(Conductor.list_device_events)
     def list_events(self, uuid: str) -> tuple[DeviceEvent, ...]:
         """Return the latest events of a device, the latest first."""
-        return self._database.read(events.list_events, uuid)
+        return self._database.read(device_events.list_events, uuid)
 
     @serves(Conductor.set_device_status)
     def set_status(

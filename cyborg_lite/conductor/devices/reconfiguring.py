@@ -21,7 +21,7 @@ from cyborg_lite.db.devices.reconfigurations import (
     NewReconfiguration,
     ReconfigurationWork,
 )
-from cyborg_lite.db.hosts import services
+from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import ServiceUnavailable
@@ -255,7 +255,7 @@ class ReconfigureHandler:
         :raises HostAway: the agent does not answer, for example during a reboot
         """
         digest = self._agents.scan(request_context(job.request_id), hostname)
-        stored = self._database.read(services.find_digest, hostname)
+        stored = self._database.read(agents.find_digest, hostname)
         if digest != stored:
             reason = f'Host {hostname} has not reported its devices yet.'
             raise ReconfigurationDelayed(reason=reason)

@@ -11,7 +11,7 @@ from cyborg_lite.conductor.inventory.report_memory import ReportMemory
 from cyborg_lite.db.arqs import recovery
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
-from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.inventory import agents, reports
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.hosts import AgentIdentityRefused, ReportOutdated
 from cyborg_lite.model.devices.devices import DeviceStatus
@@ -66,7 +66,7 @@ class InventoryService:
         """
         check_report(report)
         host, boot_id = report.hostname, report.boot_id
-        agent = self._database.read(services.find_agent, host)
+        agent = self._database.read(agents.find_agent, host)
         if agent is not None:
             if (agent.digest, agent.boot_id) == (report.digest, boot_id):
                 return report.number
@@ -83,7 +83,7 @@ class InventoryService:
             )
         except ReportOutdated as error:
             LOG.info('Ignoring a report of host %s: %s', host, error.text)
-            agent = self._database.read(services.find_agent, host)
+            agent = self._database.read(agents.find_agent, host)
             return _next_number(report, agent)
         _log_changes(report.hostname, changes)
         _log_losses(report.hostname, changes)

@@ -7,6 +7,7 @@ from oslo_log import log
 
 from cyborg_lite.conductor.arqs.audit_jobs import build_audit_job
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.model.jobs import JobRecord, JobRequest, JobRequestKind, NewJob
 from cyborg_lite.model.queries import Query
@@ -43,15 +44,15 @@ class JobService:
         An unfinished job that does the same work is returned instead of a second one.
         """
         if request.kind is JobRequestKind.AUDIT:
-            new, hostname = build_audit_job(context.request_id), None
+            audit = build_audit_job(context.request_id)
+            job = self._database.write(administration.request_job, audit)
         else:
-            new, hostname = _build_sync(context, request), request.hostname
-        job = self._database.write(
-            administration.request_job,
-            new,
-            hostname,
-            request.kind is JobRequestKind.REFRESH,
-        )
+            job = self._database.write(
+                services.request_host_job,
+                _build_sync(context, request),
+                request.hostname,
+                is_refresh=request.kind is JobRequestKind.REFRESH,
+            )
         LOG.info('User %s requested job %s: %s', context.user_id, job.uuid, request)
         self._wake()
         return job

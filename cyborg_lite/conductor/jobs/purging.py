@@ -15,7 +15,7 @@ from cyborg_lite.db import purging
 from cyborg_lite.db.arqs import usages
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.devices import events as device_events
+from cyborg_lite.db.inventory import device_events
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.base import CyborgError
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 from sqlalchemy import Row, bindparam, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.arqs.attach_handles import GENERATION_PARAMETER, IS_CURRENT_BIND
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.tables import Arq
+from cyborg_lite.db.inventory.handles import GENERATION_PARAMETER, IS_CURRENT_BIND
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.profiles.alternatives import find_alternative
 from cyborg_lite.model.profiles.device_profiles import Group

@@ -1,22 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attach handles that ARQs own, and the conditions that describe a handle.
-
-Each accepted bind gives its ARQs a higher generation, which its jobs carry. A job of an
-earlier bind finds no ARQ of its generation, and changes nothing.
-"""
+"""Attach handles that ARQs own."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import (
-    ColumnElement,
-    Integer,
     Select,
-    and_,
     bindparam,
     false,
     func,
-    or_,
     select,
 )
 from sqlalchemy.orm import Session, aliased
@@ -31,52 +23,21 @@ from cyborg_lite.db.core.tables import (
     LoadedRegion,
     Service,
 )
-from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES, State
+from cyborg_lite.db.inventory.handles import (
+    CLAIMED_HANDLE,
+    GENERATION_PARAMETER,
+    HANDLE_FIELDS,
+    needs_cleaning,
+)
+from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
-from cyborg_lite.model.devices.cleaning import CleanState, choose_policy
+from cyborg_lite.model.devices.cleaning import choose_policy
 from cyborg_lite.model.devices.devices import AllocatedHandle
-from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.inventory.facts import name_suffix
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.profiles.device_profiles import AttachTarget, Group
 
-GENERATION_PARAMETER: Final = 'of_generation'
-"""Name of the parameter of the conditions; 0: the job names no generation."""
-
-_GENERATION: Final = bindparam(GENERATION_PARAMETER, type_=Integer)
-
-# Jobs that a conductor of an earlier release wrote name no generation.
-_IS_ANY: Final = _GENERATION == 0
-
-IS_CURRENT_BIND: Final = or_(_IS_ANY, Arq.generation == _GENERATION)
-"""SQL that is true for an ARQ whose last accepted bind has the generation."""
-
-CLAIMED_HANDLE: Final = or_(_IS_ANY, AttachHandle.bind_generation == _GENERATION)
-"""SQL that is true for a handle that the bind has claimed. It needs its ARQ."""
-
-
-HELD: Final = or_(
-    AttachHandle.arq_uuid.is_not(None), AttachHandle.clean_state != CleanState.CLEAN
-)
-"""SQL that is true for a handle that an ARQ owns, or whose unit is not clean."""
-
-FREE: Final = and_(
-    AttachHandle.arq_uuid.is_(None),
-    AttachHandle.clean_state == CleanState.CLEAN,
-    AttachHandle.in_use.is_(False),
-    AttachHandle.missing.is_(False),
-    # Without an ARQ: a programming job loads something into the device.
-    AttachHandle.preparing.is_(False),
-)
-"""SQL that is true for a handle that an ARQ can claim."""
-
 _ROOT: Final = aliased(Deployable)
-HANDLE_FIELDS: Final[dict[str, Any]] = {
-    'arq_uuid': func.coalesce(AttachHandle.arq_uuid, ''),
-    'deployable_name': Deployable.name,
-    'host_down': func.coalesce(Service.state == ServiceState.DOWN, false()),
-}
-"""Fields of an allocated handle that are no columns of the handle or its device."""
 
 
 # Any, here and below: JSON.
@@ -126,19 +87,6 @@ _HANDLES: Final = (
 )
 _OF_ARQS: Final = _HANDLES.where(AttachHandle.arq_uuid.in_(bindparam('uuids')))
 _OF_BIND: Final = _OF_ARQS.where(CLAIMED_HANDLE)
-
-
-def needs_cleaning() -> ColumnElement[bool]:
-    """Return SQL that is true for a handle that its host must clean.
-
-    The ARQ that owns the handle does not use it any more. For a SELECT that joins
-    ``arqs``.
-    """
-    return and_(
-        AttachHandle.needs_host.is_(True),
-        AttachHandle.preparing.is_(False),
-        Arq.state.not_in(DEVICE_IN_USE_STATES),
-    )
 
 
 def find_unclean_handle(session: Session, uuid: str) -> AllocatedHandle | None:

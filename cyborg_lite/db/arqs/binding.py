@@ -17,8 +17,6 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.arqs import release
 from cyborg_lite.db.arqs.arqs import NO_FAILURE, describe_failure, record_step
 from cyborg_lite.db.arqs.attach_handles import (
-    GENERATION_PARAMETER,
-    IS_CURRENT_BIND,
     list_handles_of_arqs,
     list_handles_of_bind,
 )
@@ -26,6 +24,7 @@ from cyborg_lite.db.arqs.claiming import claim_handles
 from cyborg_lite.db.core.change import change, values_by_row
 from cyborg_lite.db.core.clock import now_ms, now_utc
 from cyborg_lite.db.core.tables import Arq, AttachHandle
+from cyborg_lite.db.inventory.handles import GENERATION_PARAMETER, IS_CURRENT_BIND
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import former_servers
 from cyborg_lite.errors.arqs import (

@@ -19,12 +19,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.arqs.attach_handles import (
-    FREE,
-    GENERATION_PARAMETER,
-    IS_CURRENT_BIND,
-    needs_cleaning,
-)
 from cyborg_lite.db.core.change import change, values_by_row
 from cyborg_lite.db.core.tables import (
     Arq,
@@ -33,6 +27,12 @@ from cyborg_lite.db.core.tables import (
     Device,
     LoadedRegion,
     Service,
+)
+from cyborg_lite.db.inventory.handles import (
+    FREE,
+    GENERATION_PARAMETER,
+    IS_CURRENT_BIND,
+    needs_cleaning,
 )
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.arqs import (

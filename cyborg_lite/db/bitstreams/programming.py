@@ -7,7 +7,7 @@ job for a day after its end.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 from uuid import uuid4
@@ -26,7 +26,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
-from cyborg_lite.db.arqs.attach_handles import GENERATION_PARAMETER, IS_CURRENT_BIND
 from cyborg_lite.db.bitstreams import loaded_regions
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.records import From, Record
@@ -40,9 +39,9 @@ from cyborg_lite.db.core.tables import (
 )
 from cyborg_lite.db.core.tables import Device as DeviceRow
 from cyborg_lite.db.core.tables import ProgramJob as ProgramJobRow
-from cyborg_lite.db.devices import events, hold
-from cyborg_lite.db.hosts import services
-from cyborg_lite.db.inventory.changes import load_inventory, write_changes
+from cyborg_lite.db.devices import hold
+from cyborg_lite.db.inventory import agents, device_events, reports
+from cyborg_lite.db.inventory.handles import GENERATION_PARAMETER, IS_CURRENT_BIND
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.devices import DeployableInUse, DeployableNotFound
@@ -55,9 +54,8 @@ from cyborg_lite.model.bitstreams.program_jobs import (
     ProgramStep,
 )
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
-from cyborg_lite.model.inventory.diff import diff_report
-from cyborg_lite.model.inventory.facts import StoredInventory, name_suffix
-from cyborg_lite.model.inventory.host_report import Device, HostReport
+from cyborg_lite.model.inventory.facts import name_suffix
+from cyborg_lite.model.inventory.host_report import Device
 from cyborg_lite.model.jobs import Job, NewJob, Owner, ProgramPayload
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 
@@ -294,7 +292,7 @@ def record_load(
 
     :param card: the card as its host reports it after the load
     """
-    store_card(session, region.hostname, card)
+    reports.store_card(session, region.hostname, card)
     _record_image(session, region, bitstream)
     if bitstream.is_shell:
         _clear_card(session, region.device_id)
@@ -321,7 +319,7 @@ def _record_image(session: Session, region: StoredRegion, bitstream: Bitstream) 
     details = EventDetails(unit=region.suffix, value=bitstream.image_id or '')
     is_device = DeviceRow.id == region.device_id
     kind = DeviceEventKind.PROGRAMMED
-    events.add_events(session, is_device, kind, details)
+    device_events.add_events(session, is_device, kind, details)
 
 
 def mark_region_unusable(session: Session, region: StoredRegion, reason: str) -> None:
@@ -329,7 +327,7 @@ def mark_region_unusable(session: Session, region: StoredRegion, reason: str) ->
 
     The next load into the region ends this, a host report does not.
     """
-    services.clear_digest(session, region.hostname)
+    agents.clear_digest(session, region.hostname)
     is_region = Deployable.id == region.deployable_id
     deployables = update(Deployable).where(_has_bitstream_of(region))
     change(session, deployables.values(bitstream_id=None))
@@ -367,39 +365,6 @@ def _delete_image_attributes(session: Session, condition: ColumnElement[bool]) -
     is_described = Attribute.deployable_id.in_(deployables)
     of_image = Attribute.key.in_(_IMAGE_KEYS), Attribute.reported.is_(False)
     change(session, delete(Attribute).where(is_described, *of_image))
-
-
-def store_card(session: Session, hostname: str, card: Device) -> None:
-    """Store a card as a report of this card alone; a report of the host follows."""
-    # This also locks the row that other reports of the host need.
-    services.clear_digest(session, hostname)
-    stored, ids = load_inventory(session, hostname)
-    report = HostReport(hostname, '', (card,))
-    difference = diff_report(_narrow(stored, card.control_address), report)
-    if not difference.devices.new:
-        write_changes(session, hostname, difference, ids)
-
-
-def _narrow(stored: StoredInventory, address: str) -> StoredInventory:
-    """Return the inventory of one device, with all names of the host.
-
-    The names prevent that a name is used twice.
-    """
-    layout = stored.layout
-    card = {
-        i for i, facts in layout.devices.items() if facts.control_address == address
-    }
-    narrowed = replace(
-        layout,
-        devices={i: facts for i, facts in layout.devices.items() if i in card},
-        deployables={
-            p: facts for p, facts in layout.deployables.items() if p[0] in card
-        },
-        handles={p: facts for p, facts in layout.handles.items() if p[0] in card},
-        attributes={p: v for p, v in layout.attributes.items() if p[0] in card},
-    )
-    claimed = frozenset(path for path in stored.claimed if path[0] in card)
-    return replace(stored, layout=narrowed, claimed=claimed)
 
 
 def _store_image_attributes(
@@ -457,7 +422,7 @@ def create_program_job(
     details = EventDetails(value=image)
     is_device = DeviceRow.id == _device_of(deployable)
     kind = DeviceEventKind.PROGRAMMING_STARTED
-    events.add_events(session, is_device, kind, details)
+    device_events.add_events(session, is_device, kind, details)
 
 
 # Any: a uuid, or SQL for it.
@@ -496,7 +461,7 @@ def _record_failure(session: Session, uuid: str, reason: str) -> None:
     job = select(ProgramJobRow.deployable_uuid).where(_is_running(uuid))
     is_device = DeviceRow.id == _device_of(job.scalar_subquery())
     kind = DeviceEventKind.PROGRAMMING_FAILED
-    events.add_events(session, is_device, kind, EventDetails(reason=reason))
+    device_events.add_events(session, is_device, kind, EventDetails(reason=reason))
 
 
 def _is_running(uuid: str) -> ColumnElement[bool]:

@@ -9,7 +9,6 @@ from typing import Any
 from sqlalchemy import ColumnElement, Label, Row, case, func, select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.arqs.attach_handles import FREE
 from cyborg_lite.db.core.tables import (
     Arq,
     AttachHandle,
@@ -19,6 +18,7 @@ from cyborg_lite.db.core.tables import (
     Service,
 )
 from cyborg_lite.db.devices import cleanings
+from cyborg_lite.db.inventory.handles import FREE
 from cyborg_lite.db.profiles import selectors
 from cyborg_lite.db.providers.providers import is_allocated, is_unavailable
 from cyborg_lite.model.capacity.explanations import ProviderCapacity, ReasonCode

@@ -13,12 +13,14 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core import dialects, failures, pooling
-from cyborg_lite.db.jobs import outbox
 
 P = ParamSpec('P')
 T = TypeVar('T')
 
 _WRITER, _READER = 'writer', 'reader'
+
+NOTIFIES: Final = 'notifies'
+"""Key of ``Session.info``; its value is True if changes write notifications."""
 
 _RECONNECT_TIMEOUT: Final = 1.5  # seconds; then the caller gets ServiceUnavailable
 
@@ -121,7 +123,7 @@ class Database:
             committing = False
             engine = self._start().engines[side]
             with engine.connect() as connection, _open(connection) as session:
-                session.info[outbox.ENABLED] = self._notifies
+                session.info[NOTIFIES] = self._notifies
                 result = work(session, *args, **kwargs)
                 session.flush()
                 if side == _WRITER:

@@ -25,7 +25,6 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from cyborg_lite import codec
-from cyborg_lite.db.arqs.attach_handles import HANDLE_FIELDS
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_ms
 from cyborg_lite.db.core.records import AnyRow, From, Record
@@ -38,8 +37,9 @@ from cyborg_lite.db.core.tables import (
     now,
 )
 from cyborg_lite.db.core.tables import Job as JobRow
-from cyborg_lite.db.devices import events, hold
-from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.devices import hold
+from cyborg_lite.db.inventory import device_events, reports
+from cyborg_lite.db.inventory.handles import HANDLE_FIELDS
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.devices import CleaningRefused, DeviceNotFound
@@ -216,7 +216,7 @@ def _add_event(
     session: Session, device_id: Any, unit: str, kind: DeviceEventKind, reason: str = ''
 ) -> None:
     details = EventDetails(unit=unit, reason=reason)
-    events.add_events(session, Device.id == device_id, kind, details)
+    device_events.add_events(session, Device.id == device_id, kind, details)
 
 
 def _device_of(work: CleanWork) -> ScalarSelect[int]:

@@ -42,7 +42,8 @@ from cyborg_lite.db.core.query import (
 from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, now
 from cyborg_lite.db.core.tables import Device as Row
-from cyborg_lite.db.devices import events, hold
+from cyborg_lite.db.devices import hold
+from cyborg_lite.db.inventory import device_events
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.base import Conflict
 from cyborg_lite.errors.devices import DeviceNotFound
@@ -188,7 +189,7 @@ def set_device_status(
         change(session, update(Row).where(Row.uuid == uuid).values(**values))
         details = EventDetails(value=status.value, reason=reason)
         kind = DeviceEventKind.STATUS_CHANGED
-        events.add_events(session, Row.uuid == uuid, kind, details)
+        device_events.add_events(session, Row.uuid == uuid, kind, details)
     if previous.status is not status:
         queue.add_job(session, queue.placement_sync_job(previous.hostname))
     return previous

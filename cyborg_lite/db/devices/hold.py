@@ -12,7 +12,6 @@ from typing import Final
 from sqlalchemy import ColumnElement, and_, func, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.arqs.attach_handles import FREE
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.tables import (
     AttachHandle,
@@ -22,6 +21,7 @@ from cyborg_lite.db.core.tables import (
     Reconfiguration,
     now,
 )
+from cyborg_lite.db.inventory.handles import FREE
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.reconfiguration import ReconfigurationState
 from cyborg_lite.model.jobs import JobType

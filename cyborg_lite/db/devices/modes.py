@@ -14,14 +14,14 @@ from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite import codec
-from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import read_now_ms
 from cyborg_lite.db.core.generations import check_generation, raise_generation
 from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device
 from cyborg_lite.db.core.tables import Job as JobRow
-from cyborg_lite.db.devices import events, hold
+from cyborg_lite.db.devices import hold
 from cyborg_lite.db.devices.hold import HELD
+from cyborg_lite.db.inventory import device_events, reports
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.devices import DeviceNotFound, ModeRefused
@@ -146,7 +146,7 @@ def read_order_time(session: Session, job: Job) -> int:
 
 def record_device(session: Session, hostname: str, card: ReportedDevice) -> None:
     """Store a device as its host reports it after the change."""
-    programming.store_card(session, hostname, card)
+    reports.store_card(session, hostname, card)
     queue.add_job(session, queue.placement_sync_job(hostname))
 
 
@@ -181,7 +181,7 @@ def _record_end(session: Session, payload: ModePayload, failure: str) -> None:
     reason = failure[:REASON_MAX_LENGTH]
     details = EventDetails(value=payload.mode, reason=reason)
     is_device = Device.uuid == payload.device_uuid
-    events.add_events(session, is_device, kinds[bool(failure)], details)
+    device_events.add_events(session, is_device, kinds[bool(failure)], details)
 
 
 def is_held(session: Session, job: Job) -> bool:

@@ -7,7 +7,6 @@ from typing import Any, Final
 from sqlalchemy import and_, case, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from cyborg_lite.db.arqs.attach_handles import FREE
 from cyborg_lite.db.core.query import convert_rows, fetch_rows
 from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import (
@@ -19,6 +18,7 @@ from cyborg_lite.db.core.tables import (
     Service,
 )
 from cyborg_lite.db.devices.devices import SHOWN_HEALTH, SHOWN_HEALTH_REASON
+from cyborg_lite.db.inventory.handles import FREE
 from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.devices.devices import DeviceStatus

@@ -23,9 +23,8 @@ from cyborg_lite.db.core.tables import (
     Service,
     now,
 )
-from cyborg_lite.db.devices import events as device_events
 from cyborg_lite.db.devices import hold
-from cyborg_lite.db.hosts import services
+from cyborg_lite.db.inventory import agents, device_events
 from cyborg_lite.db.jobs import outbox, queue
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.arqs import HandlesContended
@@ -290,7 +289,7 @@ def record_host_events(
         existing = _list_arqs_of_events(session, host, new)
         for event in new:
             _record(session, event, owners, existing)
-        services.store_last_event(session, host, new[-1].number)
+        agents.store_last_event(session, host, new[-1].number)
         return new[-1].number, new
     return service.last_event, new
 

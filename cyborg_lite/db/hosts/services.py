@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services: the daemons, their heartbeats and states, and what each agent reported.
-
-Only one agent at a time speaks for a host. An agent keeps its identity in its state
-directory. The identity of a host changes when its agent is down, or when an operator
-forgets it.
-"""
+"""Services: the daemons, their heartbeats and their states."""
 
 from collections.abc import Collection as AnyCollection
 from collections.abc import Iterable, Sequence
@@ -36,16 +31,17 @@ from cyborg_lite.db.core.query import (
 from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import Service as Row
 from cyborg_lite.db.devices.telemetry import store_telemetry
-from cyborg_lite.db.jobs import queue
-from cyborg_lite.errors.hosts import AgentIdentityRefused
+from cyborg_lite.db.inventory import agents
+from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.model.hosts.services import (
     AGENT,
-    AgentRecord,
     Heartbeat,
     HeartbeatDetails,
     Service,
     ServiceState,
 )
+from cyborg_lite.model.jobs import JobRecord, NewJob
 from cyborg_lite.model.queries import Query
 
 _SERVICES: Final = Collection(
@@ -72,10 +68,8 @@ def _upsert(*changed: str) -> Upsert:
 
 _HEARTBEAT: Final = _upsert('version')
 _START: Final = _upsert('version', 'started_at')
-_REPORT: Final = _upsert('digest', 'boot_id')
 _NO_DETAILS: Final = HeartbeatDetails()
 _SERVICE: Final = Record(Service, Row)
-_AGENT: Final = Record(AgentRecord, Row)
 
 
 def list_services(session: Session, query: Query | None = None) -> tuple[Service, ...]:
@@ -148,7 +142,7 @@ def record_agent_digest(
         return False
     upsert = _START if details.started else _HEARTBEAT
     _write(session, upsert, AGENT, host, version=version)
-    accept_agent(session, host, details.identity)
+    agents.accept_agent(session, host, details.identity)
     return True
 
 
@@ -186,6 +180,21 @@ def _is_repeated(heartbeat: Heartbeat, row: Any) -> bool:
     boot_id = row.boot_id if heartbeat.boot_id else ''
     identity = row.identity if heartbeat.identity else ''
     return heartbeat == Heartbeat(row.host, row.version, row.digest, boot_id, identity)
+
+
+def request_host_job(
+    session: Session, new: NewJob, host: str, *, is_refresh: bool
+) -> JobRecord:
+    """Write a job of a host, and return the stored job with its key.
+
+    :param is_refresh: the agent sends a complete report at its next heartbeat
+    :raises HostNotFound: no agent of the host is stored
+    """
+    if agents.find_agent(session, host) is None:
+        raise HostNotFound(host=host)
+    if is_refresh:
+        agents.clear_digest(session, host)
+    return administration.request_job(session, new)
 
 
 def delete_service(session: Session, uuid: str) -> None:
@@ -255,49 +264,6 @@ def _is_stale(state: ServiceState, oldest: datetime) -> ColumnElement[bool]:
     return and_(Row.state == state, late if state is ServiceState.UP else ~late)
 
 
-# --- inventories and events of agents ---
-
-
-def find_digest(session: Session, host: str) -> str | None:
-    """Return the digest of the stored inventory of a host.
-
-    :returns: None if there is none, or it must be replaced
-    """
-    return session.scalar(select(Row.digest).where(Row.is_agent_of(host)))
-
-
-def find_digest_and_boot_id(
-    session: Session, host: str
-) -> tuple[str | None, str | None]:
-    """Return digest and boot id of the stored inventory of a host.
-
-    :returns: the digest is None if there is none, or it must be replaced; both are None
-        if the host has no agent
-    """
-    statement = select(Row.digest, Row.boot_id).where(Row.is_agent_of(host))
-    row = session.execute(statement).one_or_none()
-    return (None, None) if row is None else (row.digest, row.boot_id)
-
-
-def store_digest(session: Session, host: str, digest: str, boot_id: str) -> None:
-    """Store the digest of the inventory that this transaction is about to store.
-
-    The transaction locks the row until its end, so reports of one host are stored one
-    after the other.
-    """
-    _write(session, _REPORT, AGENT, host, digest=digest, boot_id=boot_id)
-
-
-def clear_digest(session: Session, host: str) -> None:
-    """Make the agent send its whole inventory after its next heartbeat."""
-    change(session, update(Row).where(Row.is_agent_of(host)).values(digest=None))
-
-
-def store_last_event(session: Session, host: str, number: int) -> None:
-    """Store the number of the last event of the host that was recorded."""
-    change(session, update(Row).where(Row.is_agent_of(host)).values(last_event=number))
-
-
 def _write(
     session: Session, upsert: Upsert, binary: str, host: str, **values: str
 ) -> None:
@@ -308,42 +274,3 @@ def _write(
     # Only heartbeats contain the version; a report leaves it unchanged.
     identity = {'uuid': str(uuid4()), 'binary': binary, 'host': host, 'version': ''}
     upsert.run(session, {**identity, **values})
-
-
-# --- identities of agents ---
-
-
-def find_agent(session: Session, host: str) -> AgentRecord | None:
-    """Return what is stored about the agent of a host; None: nothing."""
-    statement = _AGENT.select().where(Row.is_agent_of(host))
-    row = session.execute(statement).one_or_none()
-    return None if row is None else _AGENT.read(row)
-
-
-def accept_agent(session: Session, host: str, identity: str) -> None:
-    """Let an agent speak for its host, if no other agent does.
-
-    The caller has changed the row of the agent in this transaction, which locks the
-    row. A new agent must send its report.
-
-    :param identity: empty: not known, which is accepted
-    :raises AgentIdentityRefused: the host has another agent, which is up
-    """
-    if not identity:
-        return
-    agent = find_agent(session, host)
-    if agent is None or agent.identity == identity:
-        return
-    if agent.refuses(identity):
-        raise AgentIdentityRefused(host=host)
-    values = {'identity': identity, 'report_number': 0, 'digest': None}
-    change(session, update(Row).where(Row.is_agent_of(host)).values(values))
-
-
-def forget_identity(session: Session, host: str) -> bool:
-    """Let the next agent that sends a heartbeat speak for a host.
-
-    :returns: False if the host has no agent with an identity
-    """
-    agent = Row.is_agent_of(host) & Row.identity.is_not(None)
-    return bool(change(session, update(Row).where(agent).values(identity=None)))

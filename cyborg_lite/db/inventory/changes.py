@@ -14,12 +14,12 @@ from sqlalchemy import delete, func, insert, not_, or_, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite import codec
-from cyborg_lite.db.arqs.attach_handles import HELD
 from cyborg_lite.db.core.change import change, value_by_row
 from cyborg_lite.db.core.column_types import read_attributes
 from cyborg_lite.db.core.records import AnyRow, From, Record
 from cyborg_lite.db.core.tables import AttachHandle, Attribute, Deployable, Device, now
-from cyborg_lite.db.devices import events
+from cyborg_lite.db.inventory import device_events
+from cyborg_lite.db.inventory.handles import HELD
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.arqs import HandlesContended
 from cyborg_lite.model.devices.cleaning import CONDUCTOR_ACTOR, CleanState
@@ -217,7 +217,7 @@ class _Writer:
         devices = [ids.devices[identity] for identity in changes.devices.removed]
         if devices:
             removed = Device.id.in_(devices)
-            events.add_events(self.session, removed, DeviceEventKind.REMOVED)
+            device_events.add_events(self.session, removed, DeviceEventKind.REMOVED)
             self._run(delete(Device).where(removed))
 
     def _delete_handles(self, ids: Collection[int]) -> None:
@@ -275,7 +275,7 @@ class _Writer:
         self.ids.devices.update((identity, number) for identity, number in rows)
         added = Device.id.in_([self.ids.devices[identity] for identity in delta.new])
         details = EventDetails(value=Device.health, reason=Device.health_reason)
-        events.add_events(self.session, added, DeviceEventKind.ADDED, details)
+        device_events.add_events(self.session, added, DeviceEventKind.ADDED, details)
 
     def _record_health(self, changed: Mapping[str, DeviceFacts]) -> None:
         """Store the devices whose health changes; call it before the change."""
@@ -291,7 +291,7 @@ class _Writer:
             for name in ('health', 'health_reason')
         )
         differing = Device.id.in_(facts)
-        events.add_health_changes(self.session, differing, health, reason)
+        device_events.add_health_changes(self.session, differing, health, reason)
 
     def _write_deployables(self) -> None:
         pending = dict(self.changes.deployables.new)

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stores host reports, and deletes handles that no longer exist."""
 
+from dataclasses import replace
+
 from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy import delete, not_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.arqs.attach_handles import HELD
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device, Service
-from cyborg_lite.db.hosts import services
-from cyborg_lite.db.hosts.services import accept_agent
+from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.inventory.changes import load_inventory, write_changes
+from cyborg_lite.db.inventory.handles import HELD
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.hosts import ReportOutdated
@@ -20,6 +21,8 @@ from cyborg_lite.model.inventory.diff import (
     diff_leftovers,
     diff_report,
 )
+from cyborg_lite.model.inventory.facts import StoredInventory
+from cyborg_lite.model.inventory.host_report import Device as ReportedDevice
 from cyborg_lite.model.inventory.host_report import HostReport
 
 
@@ -58,7 +61,7 @@ def _accept_report(session: Session, report: HostReport) -> None:
     :raises ReportOutdated: a later report is stored
     """
     host = report.hostname
-    services.store_digest(session, host, report.digest, report.boot_id)
+    agents.store_digest(session, host, report.digest, report.boot_id)
     if not report.number:
         return  # the report has no order
     is_newer = Service.is_agent_of(host) & (Service.report_number < report.number)
@@ -67,7 +70,7 @@ def _accept_report(session: Session, report: HostReport) -> None:
     numbered = update(Service).where(is_newer).values(values)
     if change(session, numbered.where(Service.identity == report.identity)):
         return
-    accept_agent(session, host, report.identity)
+    agents.accept_agent(session, host, report.identity)
     if not change(session, numbered):
         raise ReportOutdated(host=host)
 
@@ -90,7 +93,40 @@ def delete_missing_handles(session: Session, hostname: str) -> None:
     )
     if not change(session, missing):
         return
-    services.clear_digest(session, hostname)
+    agents.clear_digest(session, hostname)
     stored, ids = load_inventory(session, hostname)
     write_changes(session, hostname, diff_leftovers(stored), ids)
     queue.add_job(session, queue.placement_sync_job(hostname))
+
+
+def store_card(session: Session, hostname: str, card: ReportedDevice) -> None:
+    """Store a card as a report of this card alone; a report of the host follows."""
+    # This also locks the row that other reports of the host need.
+    agents.clear_digest(session, hostname)
+    stored, ids = load_inventory(session, hostname)
+    report = HostReport(hostname, '', (card,))
+    difference = diff_report(_narrow(stored, card.control_address), report)
+    if not difference.devices.new:
+        write_changes(session, hostname, difference, ids)
+
+
+def _narrow(stored: StoredInventory, address: str) -> StoredInventory:
+    """Return the inventory of one device, with all names of the host.
+
+    The names prevent that a name is used twice.
+    """
+    layout = stored.layout
+    card = {
+        i for i, facts in layout.devices.items() if facts.control_address == address
+    }
+    narrowed = replace(
+        layout,
+        devices={i: facts for i, facts in layout.devices.items() if i in card},
+        deployables={
+            p: facts for p, facts in layout.deployables.items() if p[0] in card
+        },
+        handles={p: facts for p, facts in layout.handles.items() if p[0] in card},
+        attributes={p: v for p, v in layout.attributes.items() if p[0] in card},
+    )
+    claimed = frozenset(path for path in stored.claimed if path[0] in card)
+    return replace(stored, layout=narrowed, claimed=claimed)

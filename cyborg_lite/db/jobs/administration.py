@@ -24,12 +24,9 @@ from cyborg_lite.db.core.query import (
 )
 from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import Job as Row
-from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.jobs.queue import CANCELLED
-from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.errors.jobs import JobNotFound, JobRefused
-from cyborg_lite.model.hosts.services import AGENT
 from cyborg_lite.model.jobs import JobRecord, JobState, JobType, NewJob, job_key
 from cyborg_lite.model.queries import Query
 
@@ -86,22 +83,8 @@ def list_job_page(session: Session, query: Query) -> tuple[JobRecord, ...]:
     return fill_page(query, _JOBS, read)
 
 
-def request_job(
-    session: Session, new: NewJob, hostname: str | None, is_refresh: bool
-) -> JobRecord:
-    """Write a job that has a key, and return the stored job with this key.
-
-    :param hostname: host of the job; None: the job is of no host
-    :param is_refresh: True: the agent of the host sends a complete report at its next
-        heartbeat
-    :raises HostNotFound: no agent of the host is stored
-    """
-    if hostname is not None:
-        filters = {'binary': (AGENT,), 'host': (hostname,)}
-        if not services.list_services(session, Query(filters=filters)):
-            raise HostNotFound(host=hostname)
-        if is_refresh:
-            services.clear_digest(session, hostname)
+def request_job(session: Session, new: NewJob) -> JobRecord:
+    """Write a job that has a key, and return the stored job with this key."""
     queue.add_job(session, new)
     statement = _JOB.select().where(Row.kind == new.type, Row.key == new.key)
     return _JOB.read(session.execute(statement).one())

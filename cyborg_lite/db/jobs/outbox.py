@@ -27,6 +27,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite import codec
 from cyborg_lite.db.core.change import Upsert, change
 from cyborg_lite.db.core.clock import now_ms
+from cyborg_lite.db.core.engine import NOTIFIES
 from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import Arq, Lease, UsagePeriod
 from cyborg_lite.db.core.tables import DeviceProfile as ProfileRow
@@ -49,9 +50,6 @@ from cyborg_lite.model.notifications import (
 )
 from cyborg_lite.model.profiles.device_profiles import Group
 
-ENABLED: Final = 'notifications'
-"""Key of ``Session.info``; its value is True if changes write notifications."""
-
 _LEASE: Final = 'notifications'
 # The states of ARQs, and the steps of releases, which may change the state.
 _STATE_STEPS: Final = frozenset({*STORED_STATES, 'Released', 'ReleaseFailed'})
@@ -61,7 +59,7 @@ _ADD_LEASE: Final = Upsert(Lease, (Lease.name,), also={'name': Lease.name})
 
 def is_enabled(session: Session) -> bool:
     """Return True if changes write notifications."""
-    return bool(session.info.get(ENABLED))
+    return bool(session.info.get(NOTIFIES))
 
 
 def add_notifications(

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.core.change import change, value_by_row
 from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device, Service
-from cyborg_lite.db.devices import events
+from cyborg_lite.db.inventory import device_events
 from cyborg_lite.model.hosts.services import AGENT
 from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.ownership.owners import OwnedDevice
@@ -77,7 +77,7 @@ def store_conflicts(session: Session, reasons: Mapping[str, str]) -> None:
         return
     reason = value_by_row(Device.uuid, reasons)
     differs = and_(Device.uuid.in_(reasons), Device.conflict != reason)
-    events.add_owner_changes(session, differs, reason)
+    device_events.add_owner_changes(session, differs, reason)
     change(
         session,
         update(Device).where(Device.uuid.in_(reasons)).values(conflict=reason),

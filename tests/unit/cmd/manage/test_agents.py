@@ -9,6 +9,7 @@ import pytest
 from cyborg_lite.cmd.manage import main
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
+from cyborg_lite.db.inventory import agents
 from cyborg_lite.model.hosts.services import HeartbeatDetails
 from tests.builders.reports import HOST
 from tests.servers.message_keys import write_lines
@@ -23,7 +24,7 @@ def test_forget_identity_lets_next_agent_replace(
     database.write(services.record_agent_heartbeat, HOST, '1', '', details)
     command = [*write_config(), 'agent', 'forget-identity', HOST]
     assert main.main(command) == 0
-    agent = database.read(services.find_agent, HOST)
+    agent = database.read(agents.find_agent, HOST)
     assert agent is not None
     assert agent.identity is None
     assert main.main(command) == 1

@@ -11,7 +11,7 @@ from cyborg_lite.conductor.arqs.arqs import ArqService
 from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, AttachHandle
-from cyborg_lite.db.hosts.services import store_digest
+from cyborg_lite.db.inventory.agents import store_digest
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext

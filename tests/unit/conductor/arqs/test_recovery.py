@@ -7,7 +7,7 @@ import pytest
 
 from cyborg_lite.conductor.arqs.recovery import RecoveryService
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.hosts import services
+from cyborg_lite.db.inventory import agents
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.hosts.events import HostEvent, HostEventKind, RecoveryResult
 from tests.support.sql_statements import statements
@@ -22,7 +22,7 @@ def event(number: int, address: str = '0000:01:00.0') -> HostEvent:
 
 @pytest.fixture
 def service(database: Database) -> RecoveryService:
-    database.write(services.store_digest, HOST, 'digest', 'boot-1')
+    database.write(agents.store_digest, HOST, 'digest', 'boot-1')
     return RecoveryService(database, lambda: None, 60, 3600)
 
 

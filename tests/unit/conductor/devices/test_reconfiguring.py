@@ -16,7 +16,7 @@ from cyborg_lite.conductor.devices.reconfiguring import (
 )
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as JobRow
-from cyborg_lite.db.hosts import services
+from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.devices import (
     InvalidSettings,
@@ -91,7 +91,7 @@ class Cloud(ChangedCard):
         self.playbooks, self.agents = FakePlaybooks(), ScanningAgents()
         self.service = ReconfigurationService(database, _SETS, lambda: None)
         self.handler = self.create_handler(_SETS)
-        database.write(services.store_digest, HOST, 'after', 'boot')
+        database.write(agents.store_digest, HOST, 'after', 'boot')
 
     def create_handler(self, sets: HardwareSets) -> ReconfigureHandler:
         return ReconfigureHandler(

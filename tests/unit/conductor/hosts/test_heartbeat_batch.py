@@ -14,6 +14,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Service as Row
 from cyborg_lite.db.devices import devices
 from cyborg_lite.db.hosts import services
+from cyborg_lite.db.inventory import agents
 from cyborg_lite.errors.base import CyborgError, InvalidInput
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.services import Heartbeat, HeartbeatDetails
@@ -78,7 +79,7 @@ def test_write_many_hosts_is_two_statements(
     heartbeats = [replace(HEARTBEAT, host=f'other-{number}') for number in range(50)]
     for sent_heartbeat in heartbeats:
         database.write(
-            services.store_digest,
+            agents.store_digest,
             sent_heartbeat.host,
             sent_heartbeat.digest,
             sent_heartbeat.boot_id,
@@ -108,7 +109,7 @@ def test_heartbeat_changed_is_compared_with_database(
 def test_heartbeat_digest_cleared_elsewhere_requests_report(
     inventory: InventoryService, database: Database, batch: HeartbeatBatch
 ) -> None:
-    database.write(services.clear_digest, HOST)
+    database.write(agents.clear_digest, HOST)
     make_old(database)
     send(inventory)
     batch.write()
@@ -195,7 +196,7 @@ def test_repeat_heartbeat_of_unknown_token_is_not_recorded(
 def test_repeat_heartbeat_after_change_elsewhere_is_not_recorded(
     inventory: InventoryService, database: Database, batch: HeartbeatBatch
 ) -> None:
-    database.write(services.clear_digest, HOST)
+    database.write(agents.clear_digest, HOST)
     assert repeat(inventory, {})
     batch.write()
     assert not repeat(inventory, {})

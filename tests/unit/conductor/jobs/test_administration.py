@@ -6,6 +6,7 @@ import pytest
 from cyborg_lite.conductor.jobs.administration import JobService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
+from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.errors.jobs import JobNotFound
@@ -35,7 +36,7 @@ def wakes() -> Wakes:
 @pytest.fixture
 def jobs(database: Database, wakes: Wakes) -> JobService:
     record_heartbeat(database, 'compute-1')
-    database.write(services.store_digest, 'compute-1', 'digest', 'boot-1')
+    database.write(agents.store_digest, 'compute-1', 'digest', 'boot-1')
     return JobService(database, wakes.wake)
 
 

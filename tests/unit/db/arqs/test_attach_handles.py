@@ -14,6 +14,7 @@ from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, AttachHandle
+from cyborg_lite.db.inventory import handles
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.arqs import ArqStateConflict, BindCancelled
 from cyborg_lite.errors.drivers import DriverError
@@ -99,7 +100,7 @@ def test_free_excludes_used_missing_and_preparing(
     database: Database, column: str
 ) -> None:
     add_card(database, 2)
-    free = select(AttachHandle.id).where(attach_handles.FREE)
+    free = select(AttachHandle.id).where(handles.FREE)
     first, second = database.read(lambda session: session.scalars(free).all())
     change = update(AttachHandle).where(AttachHandle.id == first)
     database.write(lambda session: session.execute(change.values({column: True})))

@@ -11,6 +11,7 @@ from cyborg_lite.db.arqs import arqs, attach_handles, recovery, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq
 from cyborg_lite.db.hosts import services
+from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.model.arqs.arqs import Scope, State
@@ -29,7 +30,7 @@ LIMITS = recovery.JobLimits(60_000, 3_600_000)
 @pytest.fixture
 def rebooted_once(database: Database) -> Database:
     """Return a database that has the boot id of the host."""
-    database.write(services.store_digest, HOST, 'digest', 'boot-1')
+    database.write(agents.store_digest, HOST, 'digest', 'boot-1')
     return database
 
 
@@ -120,7 +121,7 @@ def test_host_reboot_first_boot_id_changes_nothing(database: Database) -> None:
 
 def test_host_reboot_clears_digest(rebooted_once: Database) -> None:
     record_reboot(rebooted_once)
-    assert rebooted_once.read(services.find_digest_and_boot_id, HOST) == (
+    assert rebooted_once.read(agents.find_digest_and_boot_id, HOST) == (
         None,
         'boot-2',
     )
@@ -128,7 +129,7 @@ def test_host_reboot_clears_digest(rebooted_once: Database) -> None:
 
 def test_host_reboot_does_not_change_other_host(rebooted_once: Database) -> None:
     uuids = create_bound_arqs(rebooted_once, 1)
-    rebooted_once.write(services.store_digest, 'compute-2', 'digest', 'boot-1')
+    rebooted_once.write(agents.store_digest, 'compute-2', 'digest', 'boot-1')
     assert rebooted_once.write(recovery.record_host_reboot, 'compute-2', 'boot-2')
     assert read_states(rebooted_once, uuids) == [State.BOUND]
 

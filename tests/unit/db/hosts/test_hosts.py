@@ -18,7 +18,8 @@ from cyborg_lite.db.core.tables import (
     Device,
     Service,
 )
-from cyborg_lite.db.hosts import hosts, services
+from cyborg_lite.db.hosts import hosts
+from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import administration
 from cyborg_lite.errors.hosts import HostInUse, HostNotFound, ServiceAlive
 from cyborg_lite.model.arqs.arqs import Scope
@@ -151,7 +152,7 @@ _MOMENT = datetime(2026, 2, 3, tzinfo=UTC)
 @pytest.fixture
 def database_with_host(database: Database) -> Database:
     """Return a database with the service row of the host."""
-    database.write(services.store_digest, HOST, 'digest', 'boot-1')
+    database.write(agents.store_digest, HOST, 'digest', 'boot-1')
     return database
 
 
@@ -239,7 +240,7 @@ def test_record_event_of_arq_on_other_host_is_dropped(
     """The agent of one host must not write to the history of any ARQ."""
     (uuid,) = create_bound_arqs(database_with_host, 1)
     before = list_steps(database_with_host, uuid)
-    database_with_host.write(services.store_digest, 'compute-2', 'digest', 'boot-1')
+    database_with_host.write(agents.store_digest, 'compute-2', 'digest', 'boot-1')
     event = HostEvent(
         1, HostEventKind.NOT_REBUILT, '0000:01:00.0', _MOMENT, uuid, 'forged'
     )

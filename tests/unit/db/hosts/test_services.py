@@ -14,7 +14,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Service as Row
 from cyborg_lite.db.devices import devices
 from cyborg_lite.db.hosts import services
-from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.inventory import agents, reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.base import InvalidInput
@@ -87,7 +87,7 @@ def test_record_heartbeat_keeps_state_down(database: Database) -> None:
 
 
 def test_record_agent_digest_unchanged_costs_one_statement(database: Database) -> None:
-    database.write(services.store_digest, 'compute-1', 'digest', 'boot')
+    database.write(agents.store_digest, 'compute-1', 'digest', 'boot')
     with statements(database) as sql:
         needs_report = database.write(
             services.record_agent_digest, 'compute-1', '0.1.0', 'digest'
@@ -142,7 +142,7 @@ def build_report(number: int, devices: int = 1, identity: str = _FIRST) -> HostR
 
 
 def agent(database: Database) -> AgentRecord:
-    record = database.read(services.find_agent, HOST)
+    record = database.read(agents.find_agent, HOST)
     assert record is not None
     return record
 
@@ -182,8 +182,8 @@ def test_second_identity_replaces_agent_that_is_down(database: Database) -> None
 
 def test_forgotten_identity_is_replaced(database: Database) -> None:
     send_heartbeat(database, _FIRST)
-    assert database.write(services.forget_identity, HOST)
-    assert not database.write(services.forget_identity, HOST)
+    assert database.write(agents.forget_identity, HOST)
+    assert not database.write(agents.forget_identity, HOST)
     send_heartbeat(database, _SECOND)
     assert agent(database).identity == _SECOND
 

@@ -10,8 +10,7 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle, Attribute, Deployable, Device
-from cyborg_lite.db.hosts import services
-from cyborg_lite.db.inventory import changes, reports
+from cyborg_lite.db.inventory import agents, changes, reports
 from cyborg_lite.errors.arqs import HandlesContended
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.devices.devices import NEW_DEVICE_REASON, DeviceStatus
@@ -149,7 +148,7 @@ def test_report_deployable_of_other_host_raises(database: Database) -> None:
     with pytest.raises(InvalidInput, match='belongs to another host'):
         store(database, replace(report(card(1)), hostname='compute-2'))
     assert table_of(database, Device, 'hostname') == {HOST: ()}
-    assert database.read(services.find_digest, 'compute-2') is None
+    assert database.read(agents.find_digest, 'compute-2') is None
 
 
 # --- devices that move ---
@@ -222,7 +221,7 @@ def test_report_missing_allocated_handle_deleted_after_release(
     release_handles(database, arqs)
     assert missing_key not in table_of(database, AttachHandle, 'key')
     # Without a digest the agent sends the whole inventory again.
-    assert database.read(services.find_digest, HOST) is None
+    assert database.read(agents.find_digest, HOST) is None
 
 
 def test_report_missing_device_deleted_after_last_release(database: Database) -> None:
@@ -263,7 +262,7 @@ def test_delete_missing_handles_keeps_allocated_and_present(database: Database) 
         database.write(reports.delete_missing_handles, HOST)
     assert uuids_of_all(database) == before
     assert len(sql) == 1
-    assert database.read(services.find_digest, HOST) is not None
+    assert database.read(agents.find_digest, HOST) is not None
 
 
 @pytest.mark.parametrize('state', ['claimed', 'free'])

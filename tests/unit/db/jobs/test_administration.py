@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.hosts import services
+from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.hosts import HostNotFound
@@ -80,23 +81,23 @@ def test_job_page_filters_and_continues(database: Database) -> None:
 
 def test_request_job_returns_stored_job(database: Database) -> None:
     audit = NewJob(JobType.AUDIT, key='orphans')
-    first = database.write(administration.request_job, audit, None, False)
-    second_request = database.write(administration.request_job, audit, None, False)
+    first = database.write(administration.request_job, audit)
+    second_request = database.write(administration.request_job, audit)
     assert (first.type, first.uuid) == ('audit', second_request.uuid)
     assert len(list_jobs(database)) == 1
 
 
 def test_request_job_of_unknown_host_writes_nothing(database: Database) -> None:
     with pytest.raises(HostNotFound):
-        database.write(administration.request_job, SYNC, 'compute-1', False)
+        database.write(services.request_host_job, SYNC, 'compute-1', is_refresh=False)
     assert list_jobs(database) == ()
 
 
 @pytest.mark.parametrize('is_refresh', [False, True])
 def test_refresh_has_agent_report_again(database: Database, is_refresh: bool) -> None:
     record_heartbeat(database, 'compute-1')
-    database.write(services.store_digest, 'compute-1', 'digest', 'boot-1')
-    database.write(administration.request_job, SYNC, 'compute-1', is_refresh)
+    database.write(agents.store_digest, 'compute-1', 'digest', 'boot-1')
+    database.write(services.request_host_job, SYNC, 'compute-1', is_refresh=is_refresh)
     (agent,) = database.read(services.list_services)
     assert agent.digest == (None if is_refresh else 'digest')
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, AttachHandle, Job, ProviderTraits
 from cyborg_lite.db.hosts import services
-from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.inventory import agents, reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.providers import providers
 from cyborg_lite.model.inventory.attribute_keys import GROUP_SIZE
@@ -275,7 +275,7 @@ def test_schedule_audits_new_host_is_not_due(database: Database) -> None:
 
 def test_schedule_audits_heartbeat_and_report_keep_time(database: Database) -> None:
     add_audited_agents(database, 1)
-    database.write(services.store_digest, 'compute-0', 'd', 'b')
+    database.write(agents.store_digest, 'compute-0', 'd', 'b')
     database.write(services.record_agent_digest, 'compute-0', '0.1.0', 'd')
     assert database.write(providers.schedule_placement_audits, HOUR, MINUTE) == 1
 

@@ -14,9 +14,8 @@ from cyborg_lite.db.core.clock import read_time_before
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Device, DeviceEvent, Service
 from cyborg_lite.db.devices import cleanings, deployables, devices, modes
-from cyborg_lite.db.devices import events as device_events
 from cyborg_lite.db.hosts import hosts
-from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.inventory import device_events, reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.devices import DeviceNotFound
