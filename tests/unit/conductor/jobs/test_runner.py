@@ -89,7 +89,7 @@ def test_runner_polls_once_for_single_job(
     with statements(database) as sql:
         runner.start()
         wait_and_stop(runner, handler)
-    reads = [text for text in sql if text.startswith('SELECT jobs.id')]
+    reads = [text for text in sql if text.startswith('SELECT jobs.')]
     # Jobs that are due, and jobs whose lease has ended, each with all values.
     assert len(reads) == 2
 
