@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from cyborg_lite.errors.bitstreams import BitstreamNotFound
+from cyborg_lite.errors.bitstreams import BitstreamNotFound, BitstreamRefused
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.bitstreams import Image
 from cyborg_lite.model.bitstreams.choice import (
@@ -156,3 +156,23 @@ def test_choose_bitstream_refused_images_list_reason_of_each() -> None:
     images = [build_image(1, board='u250'), build_image(2, vendor='10ee')]
     with pytest.raises(BitstreamNotFound, match=r'board u250.*vendor 10ee'):
         choose_bitstream(BitstreamQuery(name='nlb-0'), images, REGION, LARGEST)
+
+
+def test_parse_query_with_image_and_function_raises() -> None:
+    with pytest.raises(BitstreamRefused, match='one is enough'):
+        parse_query(
+            Group.parse({'accel:bitstream_id': IMAGE_ID, 'accel:function_id': 'x'})
+        )
+
+
+def test_choose_bitstream_without_match_raises() -> None:
+    with pytest.raises(BitstreamNotFound, match='there is no function named x'):
+        choose_bitstream(
+            BitstreamQuery(function_name='x'), [build_image(1)], REGION, LARGEST
+        )
+
+
+def test_choose_bitstream_refused_image_lists_all_reasons() -> None:
+    image = build_image(1, board='u250', vendor='10ee')
+    with pytest.raises(BitstreamRefused, match=r'vendor 10ee.*board u250'):
+        choose_bitstream(BitstreamQuery(image_id=image.id), [image], REGION, LARGEST)
