@@ -96,10 +96,7 @@ class AcceleratorApi:
         return response.json() if response.content else None
 
     def list_all(
-        self,
-        path: str,
-        key: str,
-        query: Mapping[str, Any] | None = None,
+        self, path: str, key: str, query: Mapping[str, Any] | None = None
     ) -> Iterator[dict[str, Any]]:
         """Yield the elements of all pages of a collection.
 

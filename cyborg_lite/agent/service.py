@@ -193,10 +193,7 @@ class AgentService:
         return reporter
 
     def _create_modes(
-        self,
-        discovery: Discovery,
-        locks: DeviceLocks,
-        on_change: Callable[[], None],
+        self, discovery: Discovery, locks: DeviceLocks, on_change: Callable[[], None]
     ) -> Modes:
         store = ModeStore(self._resources.state_path)
         self._modes = Modes(discovery, self._cache, store, locks, on_change)

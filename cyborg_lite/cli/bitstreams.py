@@ -30,9 +30,7 @@ _VERDICT_COLUMNS: Final = {'accepted': 'Accepted', 'reasons': 'Reasons'}
 class ListBitstreams(ListCommand):
     """List bitstreams in Glance, and whether a deployable accepts them."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('--vendor', metavar='<vendor>', help='Only this vendor')
         parser.add_argument('--board', metavar='<board>', help='Only this board')
         parser.add_argument('--region', metavar='<uuid>', help='Only this region')
@@ -44,7 +42,6 @@ class ListBitstreams(ListCommand):
             metavar='<uuid>',
             help='Show whether this deployable accepts each bitstream',
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """List the bitstreams."""
@@ -57,9 +54,7 @@ class ListBitstreams(ListCommand):
 class LoadBitstream(ShowCommand):
     """Load a bitstream into a deployable. The service runs the load as a job."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             'deployable', metavar='<deployable>', help='Uuid of the deployable'
         )
@@ -67,7 +62,6 @@ class LoadBitstream(ShowCommand):
             'image', metavar='<image>', help='Uuid of the image in Glance'
         )
         waiting.add_wait_options(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Start the job and show it; with ``--wait`` after its end."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base classes of the commands."""
 
+import argparse
 import logging
 from collections.abc import Sequence
 from typing import Any, TextIO
@@ -17,6 +18,15 @@ class ApiCommand(command.Command):
     """Command that sends requests to the Accelerator API."""
 
     log: logging.Logger
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser with the arguments of the command."""
+        parser = super().get_parser(prog_name)
+        self._add_arguments(parser)
+        return parser
+
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments of the command; there are none by default."""
 
     @property
     def api(self) -> AcceleratorApi:

@@ -54,9 +54,7 @@ def _set_paths(
 class SetDevice(ShowCommand):
     """Disable a device with a reason, or enable it."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_device(parser)
         status = parser.add_mutually_exclusive_group(required=True)
         status.add_argument(
@@ -76,7 +74,6 @@ class SetDevice(ShowCommand):
         parser.add_argument(
             '--reason', metavar='<text>', help='Why the device is disabled'
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Change the status and show the device."""
@@ -99,14 +96,11 @@ def _read_cleanings(api: AcceleratorApi, uuid: str) -> dict[str, Any]:
 class ListCleans(ListCommand):
     """List the units of a device and their cleaning state, or all its cleans."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_device(parser)
         parser.add_argument(
             '--history', action='store_true', help='List the cleans, the latest first'
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """List units or cleans."""
@@ -127,15 +121,12 @@ class RetryClean(ListCommand):
     clean policy one-time.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_device(parser)
         parser.add_argument(
             '--unit', metavar='<unit>', help='Only this unit (default: all such units)'
         )
         waiting.add_wait_options(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Start the cleans."""
@@ -182,9 +173,7 @@ class AcceptClean(ApiCommand):
     clean policy one-time.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_device(parser)
         parser.add_argument(
             '--name', metavar='<name>', required=True, help='Who has checked the units'
@@ -192,7 +181,6 @@ class AcceptClean(ApiCommand):
         parser.add_argument(
             '--unit', metavar='<unit>', help='Only this unit (default: all such units)'
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Accept the units."""
@@ -220,11 +208,8 @@ def _format_inventories(inventories: list[dict[str, Any]]) -> list[str]:
 class ListModes(ListCommand):
     """List the modes of a device, and what a change to each would do."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_device(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """List the modes."""
@@ -254,13 +239,10 @@ class ListModes(ListCommand):
 class SetMode(ShowCommand):
     """Change the mode of a device that no ARQ uses."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_device(parser)
         parser.add_argument('mode', metavar='<mode>', help='Name of the mode')
         waiting.add_wait_options(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Start the change; with ``--wait`` return after its end."""
@@ -283,14 +265,11 @@ class ApplyModes(ListCommand):
     The list has the devices that do not have their declared mode.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('host', metavar='<host>', help='Name of the host')
         parser.add_argument(
             '--dry-run', action='store_true', help='Only list the devices'
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Start the changes that the service accepts."""

@@ -26,16 +26,13 @@ _BRIDGES: Final = {'pci_bridges': 'PCIe Bridges'}
 class ShowTopology(ListCommand):
     """List the units of a host by NUMA node and device, and who uses them."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('host', metavar='<host>', help='Name of the host')
         parser.add_argument(
             '--bridges',
             action='store_true',
             help='Show the PCIe bridges above each device, the root port first',
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """List one row per unit, and one per device without units."""

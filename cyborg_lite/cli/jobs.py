@@ -58,12 +58,9 @@ def measure_queued_job(api: AcceleratorApi, path: str) -> Progress:
 class ListJobs(ListCommand):
     """List unfinished and failed jobs, oldest first."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('--kind', metavar='<kind>', help='Only this type')
         parser.add_argument('--state', choices=_STATES, help='Only this state')
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """List the jobs."""
@@ -76,9 +73,7 @@ class ListJobs(ListCommand):
 class CreateJob(ShowCommand):
     """Request an audit, or a reconcile or refresh of a host."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             'kind',
             choices=_KINDS,
@@ -91,7 +86,6 @@ class CreateJob(ShowCommand):
             '--host', metavar='<host>', help='Host of a reconcile or refresh'
         )
         waiting.add_wait_options(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Write the job and show it; with ``--wait`` return after its end."""
@@ -114,11 +108,8 @@ class _ChangeJobs(ApiCommand):
 
     action: str
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('jobs', metavar='<job>', nargs='+', help='Uuid of a job')
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Change the jobs in their order; stop at the first error."""
@@ -142,12 +133,9 @@ class CancelJobs(_ChangeJobs):
 class ShowJob(ShowCommand):
     """Show a job."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('job', metavar='<job>', help='Uuid of the job')
         waiting.add_wait_options(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Show the job; with ``--wait`` after its end."""

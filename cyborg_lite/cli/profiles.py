@@ -87,12 +87,7 @@ def _replace_values(
     """
     expected = stored['generation'] if generation is None else generation
     path = _build_path(stored['uuid'])
-    answer = api.call(
-        'PATCH',
-        path,
-        body=_build_patch(values),
-        generation=expected,
-    )
+    answer = api.call('PATCH', path, body=_build_patch(values), generation=expected)
     changed: dict[str, Any] = answer['device_profile']
     return changed
 
@@ -143,9 +138,7 @@ def parse_group_key(text: str) -> tuple[int, str]:
 class ListProfiles(ListCommand):
     """List device profiles."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             '--name-prefix',
             metavar='<text>',
@@ -166,7 +159,6 @@ class ListProfiles(ListCommand):
         parser.add_argument(
             '--long', action='store_true', help='Show more columns, such as the uuid'
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """List the profiles by name."""
@@ -203,11 +195,8 @@ def _add_filter(
 class ShowProfile(ShowCommand):
     """Show a device profile."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_profile(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Show the profile."""
@@ -219,9 +208,7 @@ class ShowProfile(ShowCommand):
 class CreateProfile(ShowCommand):
     """Create a device profile."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('name', metavar='<name>', help='Name')
         parser.add_argument('--description', metavar='<text>', help='Description')
         parser.add_argument(
@@ -233,7 +220,6 @@ class CreateProfile(ShowCommand):
             required=True,
             help='Group of requirements; repeat the option for several groups',
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Create the profile."""
@@ -246,9 +232,7 @@ class CreateProfile(ShowCommand):
 class SetProfile(ShowCommand):
     """Change a device profile. ARQs that exist keep the profile that they had."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_profile(parser)
         _add_generation(parser)
         parser.add_argument('--name', metavar='<name>', help='New name')
@@ -277,7 +261,6 @@ class SetProfile(ShowCommand):
             default=None,
             help='Only the projects of the access list may use the profile',
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Change the profile."""
@@ -294,9 +277,7 @@ class SetProfile(ShowCommand):
 class UnsetProfile(ShowCommand):
     """Remove the description or keys of groups from a device profile."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_profile(parser)
         _add_generation(parser)
         parser.add_argument(
@@ -311,7 +292,6 @@ class UnsetProfile(ShowCommand):
             help='Remove a key from a group; the first group has the number 0; '
             'repeat the option for several keys',
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Change the profile."""
@@ -348,13 +328,10 @@ class _SwitchProfiles(ApiCommand):
 
     is_enabled: bool
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             'profiles', metavar='<profile>', nargs='+', help=_PROFILE_HELP
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Change the profiles in their order; stop at the first error."""
@@ -377,26 +354,21 @@ class DisableProfiles(_SwitchProfiles):
 class _HostList(ListCommand):
     """Base of the commands that print one row per host for a device profile."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_profile(parser)
         parser.add_argument('--host', metavar='<host>', help='Only this host')
-        return parser
 
 
 class ExplainProfile(_HostList):
     """Show on which hosts a device profile fits, and why it does not fit on others."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super()._add_arguments(parser)
         parser.add_argument(
             '--warnings',
             action='store_true',
             help='List the warnings about the profile in place of the hosts',
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Show one row per host or warning; print the summary on standard error."""
@@ -472,11 +444,8 @@ def _list_reasons(host: Mapping[str, Any]) -> list[str]:
 class ListAccess(ListCommand):
     """List the projects that may use a device profile that is not public."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_profile(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """List the projects."""
@@ -488,14 +457,11 @@ class ListAccess(ListCommand):
 class _ChangeAccess(ApiCommand):
     """Base of the commands that change the access list."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_profile(parser)
         parser.add_argument(
             'projects', metavar='<project-id>', nargs='+', help='Id of a project'
         )
-        return parser
 
 
 class AddAccess(_ChangeAccess):

@@ -66,16 +66,13 @@ def _find_change(changes: Iterable[dict[str, Any]], uuid: str) -> dict[str, Any]
 class ListHardwareSets(ListCommand):
     """List the hardware sets of a device with their settings, or its changes."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('device', metavar='<device>', help='Uuid of the device')
         parser.add_argument(
             '--history',
             action='store_true',
             help='List the changes with their logs, the latest first',
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """List the hardware sets or the changes."""
@@ -91,9 +88,7 @@ class ListHardwareSets(ListCommand):
 class ReconfigureDevice(ShowCommand):
     """Change a device that no ARQ uses by the playbooks of a hardware set."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('device', metavar='<device>', help='Uuid of the device')
         parser.add_argument('set', metavar='<set>', help='Name of the hardware set')
         parser.add_argument(
@@ -105,7 +100,6 @@ class ReconfigureDevice(ShowCommand):
             help='Value of a setting, as JSON or text; repeat the option for several',
         )
         waiting.add_wait_options(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Start the change and show it; with ``--wait`` after its end."""

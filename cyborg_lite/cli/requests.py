@@ -29,11 +29,8 @@ _PERCENT: Final[Mapping[str, int]] = {'Bound': 100, 'BindStarted': 50}
 class _ArqCommand(ShowCommand):
     """Base of the commands on one ARQ."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('request', metavar='<arq>', help='Uuid of the ARQ')
-        return parser
 
     def _read(self, uuid: str) -> dict[str, Any]:
         answer = self.api.call('GET', f'{_PATH}/{quote_path(uuid)}')
@@ -67,13 +64,11 @@ def _add_service_token(parser: argparse.ArgumentParser) -> None:
 class ShowRequest(_ArqCommand):
     """Show an ARQ with its device, the times of its states, and its history."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super()._add_arguments(parser)
         parser.add_argument(
             '--events', action='store_true', help='Show each step of the history'
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Show the ARQ."""
@@ -96,9 +91,8 @@ class ShowLimits(ListCommand):
 class BindRequest(_ArqCommand):
     """Bind an ARQ to an instance, as Nova does."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super()._add_arguments(parser)
         parser.add_argument(
             '--host', metavar='<host>', required=True, help='Host of the device'
         )
@@ -116,7 +110,6 @@ class BindRequest(_ArqCommand):
         )
         _add_service_token(parser)
         waiting.add_wait_options(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Bind the ARQ and show it."""
@@ -156,11 +149,9 @@ def measure_bind(arq: Mapping[str, Any]) -> Progress:
 class UnbindRequest(_ArqCommand):
     """Release the device of an ARQ. The ARQ can be bound again."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super()._add_arguments(parser)
         _add_service_token(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Unbind the ARQ and show it."""

@@ -27,13 +27,10 @@ def _list_services(api: AcceleratorApi, **query: str | None) -> list[dict[str, A
 class ListServices(ListCommand):
     """List agents and conductors."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('--binary', metavar='<name>', help='Only this program')
         parser.add_argument('--host', metavar='<host>', help='Only this host')
         parser.add_argument('--state', choices=['up', 'down'], help='Only this state')
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """List the daemons."""
@@ -49,13 +46,10 @@ class ListServices(ListCommand):
 class ShowService(ShowCommand):
     """Show a daemon."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             'service', metavar='<service>', help='Uuid of the daemon, or its host'
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Show the daemon."""
@@ -79,13 +73,10 @@ class DeleteServices(ApiCommand):
     The deletion of an agent also deletes its host with all devices.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             'services', metavar='<uuid>', nargs='+', help='Uuid of a daemon'
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Delete the daemons in their order; stop at the first error."""

@@ -30,9 +30,7 @@ class KeystoneLimits:
     """Reads limits of projects. Thread-safe."""
 
     def __init__(
-        self,
-        connect: Callable[[], Reader],
-        clock: Callable[[], float] = time.monotonic,
+        self, connect: Callable[[], Reader], clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Store the arguments.
 

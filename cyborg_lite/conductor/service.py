@@ -80,12 +80,7 @@ from cyborg_lite.rpc.dispatcher import Dispatcher
 from cyborg_lite.rpc.interface import Agents
 from cyborg_lite.rpc.methods import CONDUCTOR as INTERFACE
 from cyborg_lite.rpc.notifications import NotificationBus
-from cyborg_lite.rpc.transport import (
-    Server,
-    Transport,
-    find_signer,
-    serve,
-)
+from cyborg_lite.rpc.transport import Server, Transport, find_signer, serve
 from cyborg_lite.version import VERSION
 
 LOG = log.getLogger(__name__)
@@ -124,11 +119,7 @@ def _build_audit_handler(needs: JobDependencies) -> AuditHandler:
 
 HANDLERS: Final[Mapping[JobType, Callable[[JobDependencies], Handler]]] = {
     JobType.BIND: lambda needs: BindHandler(
-        needs.database,
-        needs.agents,
-        needs.placement,
-        needs.bind_rules,
-        needs.loader,
+        needs.database, needs.agents, needs.placement, needs.bind_rules, needs.loader
     ).observe_stages(needs.metrics.time_stage),
     JobType.RELEASE: lambda needs: ReleaseHandler(
         needs.database, needs.agents, needs.loader

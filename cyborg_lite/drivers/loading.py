@@ -111,9 +111,7 @@ def _refuse_unknown(missing: Iterable[str]) -> None:
 
 
 def _refuse_broken(
-    _manager: ExtensionManager[Driver],
-    entry_point: EntryPoint,
-    error: BaseException,
+    _manager: ExtensionManager[Driver], entry_point: EntryPoint, error: BaseException
 ) -> None:
     raise ConfigurationError(
         reason=f'Driver {entry_point.name} cannot be loaded: {error}'

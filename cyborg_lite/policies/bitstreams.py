@@ -15,5 +15,5 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
             'List the bitstreams in Glance that the service can read, of all '
             'projects, and show which of them a deployable accepts.',
             'GET /v2/bitstreams',
-        ),
+        )
     ]

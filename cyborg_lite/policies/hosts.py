@@ -15,5 +15,5 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
             'Show the devices of a host and the availability of their units. Only '
             'administrators see the ARQs, instances and projects that use the units.',
             'GET /v2/hosts/{name}/topology',
-        ),
+        )
     ]

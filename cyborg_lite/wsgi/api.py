@@ -20,12 +20,7 @@ from typing import Any
 from cyborg_lite.cmd.daemons import api_application
 from cyborg_lite.cmd.runner import garbage_collection
 
-__all__ = [
-    'Application',
-    'LazyApplication',
-    'application',
-    'runtime',
-]
+__all__ = ['Application', 'LazyApplication', 'application', 'runtime']
 
 Application = Callable[[dict[str, Any], Any], Iterable[bytes]]  # PEP 3333
 

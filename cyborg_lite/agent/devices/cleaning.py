@@ -114,9 +114,7 @@ class Cleaning:
             results = () if run is None else run.progress.results
             completed = (*order.completed, *list_completed(results))
             progress = replace(
-                self._build_unknown(),
-                state=CleanProgressState.RUNNING,
-                results=results,
+                self._build_unknown(), state=CleanProgressState.RUNNING, results=results
             )
             run = _Run(replace(order, completed=completed), progress)
             self._runs[order.handle.uuid] = run

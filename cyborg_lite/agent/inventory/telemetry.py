@@ -114,9 +114,7 @@ class TelemetryCollector:
             self._on_health_change()
 
 
-def _health_problems(
-    usages: Mapping[str, Usage],
-) -> Mapping[str, tuple[Health, str]]:
+def _health_problems(usages: Mapping[str, Usage]) -> Mapping[str, tuple[Health, str]]:
     return {
         address: (usage.health, usage.reason)
         for address, usage in usages.items()

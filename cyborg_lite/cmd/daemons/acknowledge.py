@@ -25,7 +25,7 @@ _OPTIONS: Final[list[cfg.Opt]] = [
         positional=True,
         default=[],
         help='PCI addresses of devices. Without an address the devices are listed.',
-    ),
+    )
 ]
 
 

@@ -37,10 +37,7 @@ _OPTIONS: Final[list[cfg.Opt]] = [
         help='Directory that contains sys, proc and dev. Default: [agent] sysfs_root.',
     ),
     cfg.StrOpt(
-        'format',
-        default='table',
-        choices=['table', 'json'],
-        help='Output format.',
+        'format', default='table', choices=['table', 'json'], help='Output format.'
     ),
 ]
 

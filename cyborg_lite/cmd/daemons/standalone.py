@@ -85,8 +85,7 @@ def _check_exposure(conf: cfg.ConfigOpts) -> None:
             '--trust-network.'
         )
     LOG.warning(
-        'EVERY CALLER OF %s IS AN ADMINISTRATOR: --trust-network is set.',
-        conf.api.host,
+        'EVERY CALLER OF %s IS AN ADMINISTRATOR: --trust-network is set.', conf.api.host
     )
 
 

@@ -124,9 +124,7 @@ def _proposal(finding: AuditFinding) -> str:
     return finding.remedy or _UNDECIDED
 
 
-def _rows(
-    outcomes: Iterable[tuple[AuditFinding, str]],
-) -> Iterator[Sequence[object]]:
+def _rows(outcomes: Iterable[tuple[AuditFinding, str]]) -> Iterator[Sequence[object]]:
     for finding, outcome in outcomes:
         suspect = finding.suspect
         subject = suspect.uuid, finding.problem, suspect.hostname or '-'

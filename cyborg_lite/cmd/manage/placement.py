@@ -90,10 +90,7 @@ def add_parsers(parsers: Any) -> None:
     )
     # The name `host` is taken by an option of this service.
     audit.add_argument(
-        '--host',
-        dest='of_host',
-        action='append',
-        help='repeatable; default: all',
+        '--host', dest='of_host', action='append', help='repeatable; default: all'
     )
     audit.add_argument('--format', choices=['table', 'json'], default='table')
     audit.set_defaults(run=_audit)

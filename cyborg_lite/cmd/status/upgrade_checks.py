@@ -18,7 +18,6 @@ from cyborg_lite.db.core import migration, online_migrations
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.base import CyborgError
-from cyborg_lite.model.hosts.services import Service
 from cyborg_lite.model.jobs import JobCount, JobState, JobType
 from cyborg_lite.model.text import format_count
 from cyborg_lite.rpc import transport
@@ -27,130 +26,20 @@ from cyborg_lite.rpc.security.keys import Role
 _JOB_TYPES: Final = frozenset(str(job_type) for job_type in JobType)
 
 
-class Checks(UpgradeCommands):
-    """The upgrade checks; the details of a failed check name the remedy."""
-
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self._conf = conf
-
-    def _schema(self) -> Result:
-        return _failure_on_error(lambda: _check_schema(self._conf.database.connection))
-
-    def _bus(self) -> Result:
-        url = address.without_password(transport.address(self._conf))
-        if url not in ('rabbit:/', 'rabbit:///'):
-            return Result(Code.SUCCESS)
-        return Result(
-            Code.WARNING,
-            'transport_url is not set; the default is RabbitMQ on this host.',
-        )
-
-    def _signatures(self) -> Result:
-        return _failure_on_error(lambda: _check_signatures(self._conf))
-
-    def _daemons_and_jobs(self) -> tuple[tuple[Service, ...], tuple[JobCount, ...]]:
-        with database.open_database(self._conf) as db:
-            return db.read(services.list_services), db.read(queue.count_jobs)
-
-    def _versions(self) -> Result:
-        return _failure_on_error(lambda: _check_versions(self._daemons_and_jobs()[0]))
-
-    def _jobs(self) -> Result:
-        return _failure_on_error(lambda: _check_jobs(self._daemons_and_jobs()[1]))
-
-    def _job_types(self) -> Result:
-        return _failure_on_error(lambda: _check_job_types(self._daemons_and_jobs()[1]))
-
-    def _profiles(self) -> Result:
-        return _failure_on_error(self._check_profiles)
-
-    def _check_profiles(self) -> Result:
-        with database.open_database(self._conf) as db:
-            number = migrate_profiles.count_former_profiles(db)
-        if not number:
-            return Result(Code.SUCCESS)
-        return Result(
-            Code.WARNING,
-            f'{number} device profiles have former names of keys, resource classes or '
-            'traits: run cyborg-lite-dbsync migrate-profiles.',
-        )
-
-    def _online_migrations(self) -> Result:
-        return _failure_on_error(self._check_online_migrations)
-
-    def _check_online_migrations(self) -> Result:
-        if not migration.is_expanded(self._conf.database.connection):
-            return Result(
-                Code.WARNING,
-                'Not checked: run cyborg-lite-dbsync upgrade --expand first.',
-            )
-        with database.open_database(self._conf) as db:
-            unfinished = db.read(online_migrations.list_unfinished)
-        if not unfinished:
-            return Result(Code.SUCCESS)
-        return Result(
-            Code.WARNING,
-            f'Rows are not migrated: {", ".join(unfinished)}: '
-            'run cyborg-lite-dbsync online_data_migrations.',
-        )
-
-    def _unmanaged_functions(self) -> Result:
-        if self._conf.nova.attaches_unmanaged:
-            return Result(Code.SUCCESS)
-        return _failure_on_error(self._check_unmanaged)
-
-    def _check_unmanaged(self) -> Result:
-        with database.open_database(self._conf) as db:
-            hosts = db.read(attach_handles.list_hosts_with_unmanaged_handles)
-        if not hosts:
-            return Result(Code.SUCCESS)
-        return Result(
-            Code.WARNING,
-            'Nova 34 detaches functions from their driver that must keep it. Binds of '
-            f'such functions fail on {", ".join(hosts)}. Set [nova] attaches_unmanaged '
-            'only if Nova reads the key managed of a handle.',
-        )
-
-    _upgrade_checks = (
-        ('Database schema', _schema),
-        ('Message bus', _bus),
-        ('Message signatures', _signatures),
-        ('Daemon versions', _versions),
-        ('Failed jobs', _jobs),
-        ('Job types', _job_types),
-        ('Online data migrations', _online_migrations),
-        ('Device profiles', _profiles),
-        ('Functions that keep their driver', _unmanaged_functions),
-    )
+def _warn(text: str) -> Result:
+    """Return a warning with the text; success if it is empty."""
+    return Result(Code.WARNING, text) if text else Result(Code.SUCCESS)
 
 
-def _failure_on_error(check: Callable[[], Result]) -> Result:
-    try:
-        return check()
-    except CyborgError as error:
-        return Result(Code.FAILURE, error.full_text)
-
-
-def _check_signatures(conf: cfg.ConfigOpts) -> Result:
-    if conf.message_signatures != 'required':
-        return Result(
-            Code.WARNING,
-            f'[DEFAULT] message_signatures is {conf.message_signatures}: a client of '
-            'the message bus can send messages of any host. Set it to required.',
-        )
-    message_keys.create_signer(conf, Role.CONDUCTOR)
-    return Result(Code.SUCCESS)
-
-
-def _check_schema(connection: str) -> Result:
+def _check_schema(conf: cfg.ConfigOpts) -> Result:
+    connection = conf.database.connection
     current, head = migration.current_revision(connection), migration.head_revision()
     if current == head:
         return Result(Code.SUCCESS)
     if migration.is_expanded(connection):
-        return Result(
-            Code.WARNING,
+        return _warn(
             f'The schema is at revision {current}, which all daemons can use. When '
-            'they are of this version, run cyborg-lite-dbsync upgrade --contract.',
+            'they are of this version, run cyborg-lite-dbsync upgrade --contract.'
         )
     return Result(
         Code.FAILURE,
@@ -159,36 +48,116 @@ def _check_schema(connection: str) -> Result:
     )
 
 
-def _check_versions(daemons: tuple[Service, ...]) -> Result:
-    outdated = list_daemons_of_other_versions(daemons)
-    if not outdated:
-        return Result(Code.SUCCESS)
-    return Result(
-        Code.WARNING,
-        f'Restart the daemons of another version: {", ".join(outdated)}.',
+def _check_bus(conf: cfg.ConfigOpts) -> Result:
+    url = address.without_password(transport.address(conf))
+    is_default = url in ('rabbit:/', 'rabbit:///')
+    text = 'transport_url is not set; the default is RabbitMQ on this host.'
+    return _warn(text if is_default else '')
+
+
+def _check_signatures(conf: cfg.ConfigOpts) -> Result:
+    if conf.message_signatures != 'required':
+        return _warn(
+            f'[DEFAULT] message_signatures is {conf.message_signatures}: a client of '
+            'the message bus can send messages of any host. Set it to required.'
+        )
+    message_keys.create_signer(conf, Role.CONDUCTOR)
+    return Result(Code.SUCCESS)
+
+
+def _check_versions(conf: cfg.ConfigOpts) -> Result:
+    with database.open_database(conf) as db:
+        daemons = db.read(services.list_services)
+    outdated = ', '.join(list_daemons_of_other_versions(daemons))
+    return _warn(outdated and f'Restart the daemons of another version: {outdated}.')
+
+
+def _count_jobs(conf: cfg.ConfigOpts) -> tuple[JobCount, ...]:
+    with database.open_database(conf) as db:
+        return db.read(queue.count_jobs)
+
+
+def _check_failed_jobs(conf: cfg.ConfigOpts) -> Result:
+    counts = _count_jobs(conf)
+    failed = sum(count.count for count in counts if count.state is JobState.FAILED)
+    text = (
+        f'{format_count(failed, "failed job")}; run `openstack accelerator job list`.'
     )
+    return _warn(text if failed else '')
 
 
-def _check_job_types(counts: tuple[JobCount, ...]) -> Result:
+def _check_job_types(conf: cfg.ConfigOpts) -> Result:
     """Check for jobs that only conductors of another release can run."""
+    counts = _count_jobs(conf)
     unknown = {
         count.type: count.count for count in counts if count.type not in _JOB_TYPES
     }
-    if not unknown:
-        return Result(Code.SUCCESS)
     jobs = ', '.join(f'{number} {kind}' for kind, number in unknown.items())
-    return Result(
-        Code.WARNING,
+    text = (
         f'Unfinished jobs of types that this version cannot run: {jobs}. Keep a '
-        'conductor of the other version until they end.',
+        'conductor of the other version until they end.'
     )
+    return _warn(text if unknown else '')
 
 
-def _check_jobs(counts: tuple[JobCount, ...]) -> Result:
-    failed = sum(count.count for count in counts if count.state is JobState.FAILED)
-    if not failed:
+def _check_online_migrations(conf: cfg.ConfigOpts) -> Result:
+    if not migration.is_expanded(conf.database.connection):
+        return _warn('Not checked: run cyborg-lite-dbsync upgrade --expand first.')
+    with database.open_database(conf) as db:
+        unfinished = ', '.join(db.read(online_migrations.list_unfinished))
+    text = (
+        f'Rows are not migrated: {unfinished}: '
+        'run cyborg-lite-dbsync online_data_migrations.'
+    )
+    return _warn(text if unfinished else '')
+
+
+def _check_profiles(conf: cfg.ConfigOpts) -> Result:
+    with database.open_database(conf) as db:
+        number = migrate_profiles.count_former_profiles(db)
+    text = (
+        f'{number} device profiles have former names of keys, resource classes or '
+        'traits: run cyborg-lite-dbsync migrate-profiles.'
+    )
+    return _warn(text if number else '')
+
+
+def _check_unmanaged_functions(conf: cfg.ConfigOpts) -> Result:
+    if conf.nova.attaches_unmanaged:
         return Result(Code.SUCCESS)
-    return Result(
-        Code.WARNING,
-        f'{format_count(failed, "failed job")}; run `openstack accelerator job list`.',
+    with database.open_database(conf) as db:
+        hosts = ', '.join(db.read(attach_handles.list_hosts_with_unmanaged_handles))
+    text = (
+        'Nova 34 detaches functions from their driver that must keep it. Binds of '
+        f'such functions fail on {hosts}. Set [nova] attaches_unmanaged '
+        'only if Nova reads the key managed of a handle.'
+    )
+    return _warn(text if hosts else '')
+
+
+class Checks(UpgradeCommands):
+    """The upgrade checks; the details of a failed check name the remedy."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+
+    def _run(self, check: Callable[[cfg.ConfigOpts], Result]) -> Result:
+        try:
+            return check(self._conf)
+        except CyborgError as error:
+            return Result(Code.FAILURE, error.full_text)
+
+    _upgrade_checks = (
+        ('Database schema', (_run, {'check': _check_schema})),
+        ('Message bus', (_run, {'check': _check_bus})),
+        ('Message signatures', (_run, {'check': _check_signatures})),
+        ('Daemon versions', (_run, {'check': _check_versions})),
+        ('Failed jobs', (_run, {'check': _check_failed_jobs})),
+        ('Job types', (_run, {'check': _check_job_types})),
+        ('Online data migrations', (_run, {'check': _check_online_migrations})),
+        ('Device profiles', (_run, {'check': _check_profiles})),
+        (
+            'Functions that keep their driver',
+            (_run, {'check': _check_unmanaged_functions}),
+        ),
     )

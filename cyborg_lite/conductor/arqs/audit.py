@@ -48,11 +48,7 @@ class Audit:
     """Finds ARQs and handles that nothing needs, and applies remedies on request."""
 
     def __init__(
-        self,
-        database: Database,
-        nova: Nova,
-        placement: Placement,
-        rules: AuditRules,
+        self, database: Database, nova: Nova, placement: Placement, rules: AuditRules
     ) -> None:
         self._database = database
         self._nova = nova

@@ -16,10 +16,7 @@ from oslo_log import log
 
 from cyborg_lite import codec
 from cyborg_lite.clients.placement import Consumer, Placement
-from cyborg_lite.conductor.arqs.nova_support import (
-    NovaRules,
-    NovaSupport,
-)
+from cyborg_lite.conductor.arqs.nova_support import NovaRules, NovaSupport
 from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
 from cyborg_lite.conductor.hosts.liveness import check_hosts_up
 from cyborg_lite.conductor.profiles.alternatives import correct_alternatives

@@ -22,10 +22,7 @@ class ReleaseHandler:
     """Runs release jobs. The handle cannot be claimed until its job has succeeded."""
 
     def __init__(
-        self,
-        database: Database,
-        agents: Agents,
-        loader: BitstreamLoader | None = None,
+        self, database: Database, agents: Agents, loader: BitstreamLoader | None = None
     ) -> None:
         self._database = database
         self._agents = agents

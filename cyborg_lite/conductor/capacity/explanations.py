@@ -22,10 +22,7 @@ from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.db.profiles import profiles
 from cyborg_lite.errors.profiles import DeviceProfileNotFound, ImpossibleDeviceProfile
 from cyborg_lite.model.capacity import fitting
-from cyborg_lite.model.capacity.explanations import (
-    Explanation,
-    FitResult,
-)
+from cyborg_lite.model.capacity.explanations import Explanation, FitResult
 from cyborg_lite.model.capacity.server_capacity import ProfileCapacity
 from cyborg_lite.model.profiles.alternatives import Choice, apply_choice, list_choices
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile

@@ -9,10 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.arqs.nova_support import (
-    NovaRules,
-    NovaSupport,
-)
+from cyborg_lite.conductor.arqs.nova_support import NovaRules, NovaSupport
 from cyborg_lite.db.capacity import provider_capacity
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.model.capacity.explanations import GroupCandidates, ProviderCapacity

@@ -168,7 +168,5 @@ def _log_change(service: Service) -> None:
         )
     else:
         LOG.info(
-            '%s on host %s is up: heartbeats have resumed',
-            service.binary,
-            service.host,
+            '%s on host %s is up: heartbeats have resumed', service.binary, service.host
         )

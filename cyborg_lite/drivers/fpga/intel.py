@@ -14,11 +14,7 @@ from cyborg_lite.drivers.fpga import files
 from cyborg_lite.drivers.fpga.driver import FpgaCard, FpgaRegion
 from cyborg_lite.drivers.fpga.files import ReadsHeader
 from cyborg_lite.drivers.fpga.intel_layout import IntelPort, read_shell
-from cyborg_lite.drivers.fpga.intel_ports import (
-    ON_FUNCTIONS,
-    ON_HOST,
-    PortModes,
-)
+from cyborg_lite.drivers.fpga.intel_ports import ON_FUNCTIONS, ON_HOST, PortModes
 from cyborg_lite.drivers.fpga.loading import ProgrammableFpgaDriver, loading_options
 from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction

@@ -30,10 +30,7 @@ class IommuGroups:
         self._chosen.add(address)
 
     def find_obstacle(
-        self,
-        function: PciFunction,
-        is_card: IsCard,
-        together: Collection[str] = (),
+        self, function: PciFunction, is_card: IsCard, together: Collection[str] = ()
     ) -> str | None:
         """Return why the IOMMU group prevents passthrough, or None if it does not.
 

@@ -16,11 +16,7 @@ _SEVERITIES: Final = ('correctable', 'nonfatal', 'fatal')
 _TOTAL: Final = re.compile(r'TOTAL_ERR_\w+ (\d{1,18})\b')
 # Places of the monitors: of most cards, of NVMe drives (kernel 5.12 and later), and of
 # FPGA cards with dfl, which have one for the temperature and one for the power.
-_MONITORS: Final = (
-    'hwmon/*',
-    'nvme/nvme*/hwmon*',
-    'fpga_region/*/dfl-fme.*/hwmon/*',
-)
+_MONITORS: Final = ('hwmon/*', 'nvme/nvme*/hwmon*', 'fpga_region/*/dfl-fme.*/hwmon/*')
 # Units of hwmon (kernel: hwmon/sysfs-interface.rst).
 _MILLI: Final = 1e3  # millidegrees Celsius
 _MICRO: Final = 1e6  # microwatts

@@ -12,10 +12,7 @@ from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.nvidia import nvswitch
 from cyborg_lite.drivers.nvidia.capacity import read_driver_information
-from cyborg_lite.drivers.nvidia.fabric_partitions import (
-    FABRIC_PARTITIONS,
-    FabricGroups,
-)
+from cyborg_lite.drivers.nvidia.fabric_partitions import FABRIC_PARTITIONS, FabricGroups
 from cyborg_lite.drivers.nvidia.layout import (
     CURRENT_TYPE,
     MDEV_TYPES,

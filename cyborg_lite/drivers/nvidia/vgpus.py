@@ -132,12 +132,7 @@ class VgpuHandles:
     """Creates and removes the vGPUs of handles, one handle of a card at a time."""
 
     def __init__(
-        self,
-        offer: VgpuOffer,
-        writer: Writer,
-        nvml: Nvml,
-        *,
-        creates_mdevs: bool,
+        self, offer: VgpuOffer, writer: Writer, nvml: Nvml, *, creates_mdevs: bool
     ) -> None:
         """Store the arguments.
 

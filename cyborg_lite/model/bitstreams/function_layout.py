@@ -105,9 +105,7 @@ def _is_known_key(key: str) -> bool:
 
 
 def _build_deployable(
-    root_name: str,
-    function: TopologyFunction,
-    functions: tuple[TopologyFunction, ...],
+    root_name: str, function: TopologyFunction, functions: tuple[TopologyFunction, ...]
 ) -> Deployable:
     children = [item for item in functions if item.parent == function.name]
     return Deployable(

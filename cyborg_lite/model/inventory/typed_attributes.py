@@ -108,65 +108,50 @@ def parse_version(text: str) -> tuple[int, ...] | None:
 
 # --- declarations that several drivers share ---
 
-ARCHITECTURE: Final = AttributeDeclaration(
-    'architecture',
-    AttributeType.STRING,
-    description='Architecture of the chip in lower case, such as ``hopper``.',
+
+def _text(name: str, description: str) -> AttributeDeclaration:
+    return AttributeDeclaration(name, AttributeType.STRING, '', description)
+
+
+def _integer(name: str, description: str, unit: str = '') -> AttributeDeclaration:
+    return AttributeDeclaration(name, AttributeType.INTEGER, unit, description)
+
+
+def _boolean(name: str, description: str) -> AttributeDeclaration:
+    return AttributeDeclaration(name, AttributeType.BOOLEAN, '', description)
+
+
+ARCHITECTURE: Final = _text(
+    'architecture', 'Architecture of the chip in lower case, such as ``hopper``.'
 )
-MEMORY: Final = AttributeDeclaration(
-    'memory_mib',
-    AttributeType.INTEGER,
-    'MiB',
-    'Memory that one unit of the deployable has.',
+MEMORY: Final = _integer(
+    'memory_mib', 'Memory that one unit of the deployable has.', 'MiB'
 )
-NUMA_NODE: Final = AttributeDeclaration(
-    'numa_node',
-    AttributeType.INTEGER,
-    description='NUMA node of the host that the device is attached to.',
+NUMA_NODE: Final = _integer(
+    'numa_node', 'NUMA node of the host that the device is attached to.'
 )
-LINK_SPEED: Final = AttributeDeclaration(
-    'link_speed',
-    AttributeType.INTEGER,
-    'MT/s',
-    'Highest transfer rate of one PCI Express lane of the device.',
+LINK_SPEED: Final = _integer(
+    'link_speed', 'Highest transfer rate of one PCI Express lane of the device.', 'MT/s'
 )
 DRIVER_VERSION: Final = AttributeDeclaration(
     'driver_version',
     AttributeType.VERSION,
     description='Version of the kernel driver of the host that serves the units.',
 )
-FIRMWARE: Final = AttributeDeclaration(
-    'firmware',
-    AttributeType.STRING,
-    description='Revision of the firmware as the device names it.',
+FIRMWARE: Final = _text('firmware', 'Revision of the firmware as the device names it.')
+MAX_POWER: Final = _integer('max_power_w', 'Highest power of the device.', 'W')
+MIG_PROFILE: Final = _text(
+    'mig_profile', 'MIG profile of the units, such as ``1g.5gb``.'
 )
-MAX_POWER: Final = AttributeDeclaration(
-    'max_power_w', AttributeType.INTEGER, 'W', 'Highest power of the device.'
+VGPU_TYPE: Final = _text('vgpu_type', 'Name of the vGPU type of the units.')
+SAME_CARD: Final = _boolean(
+    'same_card', '``true`` if all units are functions of one card.'
 )
-MIG_PROFILE: Final = AttributeDeclaration(
-    'mig_profile',
-    AttributeType.STRING,
-    description='MIG profile of the units, such as ``1g.5gb``.',
+SAME_FABRIC: Final = _boolean(
+    'same_fabric', '``true`` if a fabric of the host connects the units.'
 )
-VGPU_TYPE: Final = AttributeDeclaration(
-    'vgpu_type',
-    AttributeType.STRING,
-    description='Name of the vGPU type of the units.',
-)
-SAME_CARD: Final = AttributeDeclaration(
-    'same_card',
-    AttributeType.BOOLEAN,
-    description='``true`` if all units are functions of one card.',
-)
-SAME_FABRIC: Final = AttributeDeclaration(
-    'same_fabric',
-    AttributeType.BOOLEAN,
-    description='``true`` if a fabric of the host connects the units.',
-)
-SAME_NUMA_NODE: Final = AttributeDeclaration(
-    'same_numa_node',
-    AttributeType.BOOLEAN,
-    description='``true`` if all units are on one NUMA node.',
+SAME_NUMA_NODE: Final = _boolean(
+    'same_numa_node', '``true`` if all units are on one NUMA node.'
 )
 
 SHARED: Final = (
@@ -185,17 +170,11 @@ SHARED: Final = (
 )
 """Declarations whose names no driver may use with another type or unit."""
 
-MODEL: Final = AttributeDeclaration(
-    'model', AttributeType.STRING, description='Model of the device.'
+MODEL: Final = _text('model', 'Model of the device.')
+VENDOR: Final = _text(
+    'vendor', 'Vendor of the device, for a PCI device the id in hexadecimal digits.'
 )
-VENDOR: Final = AttributeDeclaration(
-    'vendor',
-    AttributeType.STRING,
-    description='Vendor of the device, for a PCI device the id in hexadecimal digits.',
-)
-DEVICE_TYPE: Final = AttributeDeclaration(
-    'type', AttributeType.STRING, description='Type of the device, such as ``GPU``.'
-)
+DEVICE_TYPE: Final = _text('type', 'Type of the device, such as ``GPU``.')
 
 OF_EVERY_DEVICE: Final = (DEVICE_TYPE, MODEL, VENDOR)
 """Attributes that the conductor knows of every device; no driver reports them."""

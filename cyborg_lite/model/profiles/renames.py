@@ -16,7 +16,7 @@ _TRAIT: Final = 'trait:'
 
 RENAMED_KEYS: Final[Mapping[str, str]] = {
     # The property of the images had this name first.
-    'accel:function_uuid': 'accel:function_id',
+    'accel:function_uuid': 'accel:function_id'
 }
 """Keys that only this service reads."""
 
@@ -38,7 +38,7 @@ FORMER_TRAIT_PARTS: Final = ('CUSTOM_GPU_PRODUCT_ID_',)
 
 # Traits without a present name; superfluous beside a trait that matches the pattern.
 _REMOVED_TRAITS: Final = {
-    'CUSTOM_GPU_NVIDIA': re.compile(r'CUSTOM_GPU_PRODUCT_ID_[0-9A-F]{4}'),
+    'CUSTOM_GPU_NVIDIA': re.compile(r'CUSTOM_GPU_PRODUCT_ID_[0-9A-F]{4}')
 }
 
 

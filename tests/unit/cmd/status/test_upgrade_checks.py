@@ -11,7 +11,11 @@ from sqlalchemy import insert, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite import conf as configuration
-from cyborg_lite.cmd.status.upgrade_checks import Checks
+from cyborg_lite.cmd.status.upgrade_checks import (
+    Checks,
+    _check_online_migrations,
+    _check_signatures,
+)
 from cyborg_lite.db.core import migration, online_migrations, tables
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.online_migrations import OnlineMigration
@@ -109,7 +113,7 @@ def test_check_signatures_not_required_warns(
     tmp_path: Path, address: str, signatures: str
 ) -> None:
     checks = build_checks(tmp_path, address, signatures=signatures)
-    result = checks._signatures()
+    result = checks._run(_check_signatures)
     assert result.code is Code.WARNING
     assert f'message_signatures is {signatures}' in str(result.details)
 
@@ -117,7 +121,7 @@ def test_check_signatures_not_required_warns(
 def test_check_signatures_without_secret_fails(tmp_path: Path, address: str) -> None:
     checks = build_checks(tmp_path, address)
     (tmp_path / 'agent-key-secret').unlink()
-    result = checks._signatures()
+    result = checks._run(_check_signatures)
     assert result.code is Code.FAILURE
     assert 'cyborg-lite-manage agent secret' in str(result.details)
 
@@ -157,6 +161,6 @@ def test_check_rows_before_expansion_warns(
     monkeypatch.setattr(migration, 'script_location', lambda: scripts)
     fill = OnlineMigration(labels.NAME, labels.fill_labels, labels.has_unlabelled)
     monkeypatch.setattr(online_migrations, 'MIGRATIONS', (fill,))
-    result = build_checks(tmp_path, address)._online_migrations()
+    result = build_checks(tmp_path, address)._run(_check_online_migrations)
     assert result.code is Code.WARNING
     assert 'upgrade --expand' in str(result.details)
