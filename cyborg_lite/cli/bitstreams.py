@@ -44,7 +44,6 @@ class ListBitstreams(ListCommand):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List the bitstreams."""
         query = {name: getattr(parsed_args, name) for name in _FILTERS}
         answer = self.api.call('GET', '/bitstreams', query=query)
         extra = _VERDICT_COLUMNS if parsed_args.deployable else {}

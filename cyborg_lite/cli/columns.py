@@ -14,7 +14,6 @@ class Lines(FormattableColumn[list[Any]]):
     """A list with one element per line."""
 
     def human_readable(self) -> str:
-        """Return the lines."""
         return '\n'.join(str(element) for element in self._value)
 
 
@@ -22,7 +21,6 @@ class Pairs(FormattableColumn[dict[str, Any]]):
     """An object as ``key=value``, one pair per line."""
 
     def human_readable(self) -> str:
-        """Return the lines."""
         return '\n'.join(f'{key}={value}' for key, value in self._value.items())
 
 
@@ -30,7 +28,6 @@ class Groups(FormattableColumn[list[dict[str, str]]]):
     """Groups of a device profile, one per line."""
 
     def human_readable(self) -> str:
-        """Return the lines."""
         return '\n'.join(
             ', '.join(f'{key}={value}' for key, value in group.items())
             for group in self._value
@@ -41,7 +38,6 @@ class Events(FormattableColumn[list[dict[str, Any]]]):
     """Steps of the history of an ARQ, one per line."""
 
     def human_readable(self) -> str:
-        """Return the lines."""
         return '\n'.join(_format_event(event) for event in self._value)
 
 

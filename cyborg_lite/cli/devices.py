@@ -76,7 +76,6 @@ class SetDevice(ShowCommand):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Change the status and show the device."""
         values = {'status': parsed_args.status}
         if parsed_args.reason:
             values['reason'] = parsed_args.reason
@@ -103,7 +102,6 @@ class ListCleans(ListCommand):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List units or cleans."""
         answer = _read_cleanings(self.api, parsed_args.device)
         if not parsed_args.history:
             return build_rows(_UNIT_COLUMNS, answer['units'])
@@ -129,7 +127,6 @@ class RetryClean(ListCommand):
         waiting.add_wait_options(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Start the cleans."""
         uuid, unit = parsed_args.device, parsed_args.unit
         self.api.call(
             'POST',
@@ -183,7 +180,6 @@ class AcceptClean(ApiCommand):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Accept the units."""
         unit = {'unit': parsed_args.unit} if parsed_args.unit else {}
         self.api.call(
             'POST',
@@ -212,7 +208,6 @@ class ListModes(ListCommand):
         _add_device(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List the modes."""
         answer = _read_modes(self.api, parsed_args.device)
         if answer['arqs']:
             arqs = ', '.join(answer['arqs'])

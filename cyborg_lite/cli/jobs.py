@@ -63,7 +63,6 @@ class ListJobs(ListCommand):
         parser.add_argument('--state', choices=_STATES, help='Only this state')
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List the jobs."""
         query = {'kind': parsed_args.kind, 'state': parsed_args.state}
         jobs = self.api.list_all('/jobs', 'jobs', query)
         rows = [{**job, 'age': round(job['age'])} for job in jobs]

@@ -161,7 +161,6 @@ class ListProfiles(ListCommand):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List the profiles by name."""
         query = {
             'name_prefix': parsed_args.name_prefix,
             'enabled': parsed_args.enabled,
@@ -199,7 +198,6 @@ class ShowProfile(ShowCommand):
         _add_profile(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Show the profile."""
         path = _build_path(parsed_args.profile)
         answer = self.api.call('GET', path)
         return _show_profile(answer['device_profile'])
@@ -222,7 +220,6 @@ class CreateProfile(ShowCommand):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Create the profile."""
         names = ('name', 'description', 'groups')
         options = {name: getattr(parsed_args, name) for name in names}
         values = {name: value for name, value in options.items() if value is not None}
@@ -263,7 +260,6 @@ class SetProfile(ShowCommand):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Change the profile."""
         names = ('name', 'description', 'groups', 'is_public')
         options = {name: getattr(parsed_args, name) for name in names}
         values = {name: value for name, value in options.items() if value is not None}
@@ -294,7 +290,6 @@ class UnsetProfile(ShowCommand):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Change the profile."""
         values: dict[str, Any] = (
             {'description': None} if parsed_args.description else {}
         )
@@ -448,7 +443,6 @@ class ListAccess(ListCommand):
         _add_profile(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List the projects."""
         path = f'{_build_path(parsed_args.profile)}/access'
         answer = self.api.call('GET', path)
         return ('Project ID',), [(project,) for project in answer['projects']]
@@ -468,7 +462,6 @@ class AddAccess(_ChangeAccess):
     """Permit projects to use a device profile that is not public."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Extend the access list."""
         path = f'{_build_path(parsed_args.profile)}/access'
         self.api.call('POST', path, body={'projects': parsed_args.projects})
 
@@ -477,7 +470,6 @@ class RemoveAccess(_ChangeAccess):
     """Withdraw the permission of projects to use a device profile."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Shorten the access list."""
         path = f'{_build_path(parsed_args.profile)}/access'
         query = {'value': ','.join(parsed_args.projects)}
         self.api.call('DELETE', path, query=query)

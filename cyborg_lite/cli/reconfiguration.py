@@ -75,7 +75,6 @@ class ListHardwareSets(ListCommand):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List the hardware sets or the changes."""
         configuration = _read(self.api, parsed_args.device)
         if parsed_args.history:
             return build_rows(_CHANGE_COLUMNS, configuration['changes'])

@@ -71,7 +71,6 @@ class ShowRequest(_ArqCommand):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Show the ARQ."""
         arq = self._read(parsed_args.request)
         if parsed_args.events:
             path = f'{_PATH}/{quote_path(parsed_args.request)}/events'
@@ -83,7 +82,6 @@ class ShowLimits(ListCommand):
     """Show the limits of the project, and what it uses; -1 means unlimited."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List the limits."""
         answer: Any = self.api.call('GET', '/limits')
         return build_rows(_LIMIT_COLUMNS, answer['limits'])
 
@@ -112,7 +110,6 @@ class BindRequest(_ArqCommand):
         waiting.add_wait_options(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Bind the ARQ and show it."""
         values = {
             'hostname': parsed_args.host,
             'device_rp_uuid': parsed_args.provider,
@@ -154,7 +151,6 @@ class UnbindRequest(_ArqCommand):
         _add_service_token(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Unbind the ARQ and show it."""
         names = ('hostname', 'instance_uuid', 'device_rp_uuid')
         patch = [{'op': 'remove', 'path': f'/{name}'} for name in names]
         self._send(parsed_args, patch)

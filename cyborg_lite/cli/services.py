@@ -33,7 +33,6 @@ class ListServices(ListCommand):
         parser.add_argument('--state', choices=['up', 'down'], help='Only this state')
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List the daemons."""
         services = _list_services(
             self.api,
             binary=parsed_args.binary,
@@ -52,7 +51,6 @@ class ShowService(ShowCommand):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Show the daemon."""
         matches = [
             service
             for service in _list_services(self.api)

@@ -44,32 +44,30 @@ class AuditRules:
     require_allocation: bool  # False: an instance may have a device without allocation
 
 
+@dataclass(frozen=True, slots=True)
 class Audit:
     """Finds ARQs and handles that nothing needs, and applies remedies on request."""
 
-    def __init__(
-        self, database: Database, nova: Nova, placement: Placement, rules: AuditRules
-    ) -> None:
-        self._database = database
-        self._nova = nova
-        self._placement = placement
-        self._rules = rules
+    database: Database
+    nova: Nova
+    placement: Placement
+    rules: AuditRules
 
     def find_orphans(self) -> AuditReport:
         """Return all findings, and the checks that could not be made.
 
         :raises CyborgError: the database does not answer
         """
-        before = self._database.read(clock.read_time_before, self._rules.grace)
+        before = self.database.read(clock.read_time_before, self.rules.grace)
         findings: list[AuditFinding] = []
         failed_checks: set[str] = set()
         for page in self._read_pages(audit.list_arqs_with_device, before):
             findings += self._check_instances(page, failed_checks)
         for page in self._read_pages(audit.list_abandoned_arqs, before):
             findings += map(_report_abandoned, page)
-        lost_binds = self._database.read(audit.list_lost_binds, before)
+        lost_binds = self.database.read(audit.list_lost_binds, before)
         findings += map(_report_lost_bind, lost_binds)
-        unreleased = self._database.read(audit.list_unreleased_handles, before)
+        unreleased = self.database.read(audit.list_unreleased_handles, before)
         findings += map(_report_unreleased, unreleased)
         return AuditReport(tuple(findings), tuple(sorted(failed_checks)))
 
@@ -81,15 +79,15 @@ class Audit:
 
         :raises CyborgError: the database does not answer
         """
-        before = self._database.read(clock.read_time_before, self._rules.grace)
+        before = self.database.read(clock.read_time_before, self.rules.grace)
         last = 0
-        while page := self._database.read(
+        while page := self.database.read(
             former_servers.list_former_servers, before, last, _PAGE_SIZE
         ):
             last = page[-1].id
             instances = {record.instance_uuid for record in page}
             try:
-                missing = self._nova.find_missing_instances(instances)
+                missing = self.nova.find_missing_instances(instances)
             except CyborgError as error:
                 LOG.warning(
                     'Records of %d former servers not checked: %s',
@@ -102,7 +100,7 @@ class Audit:
                 for record in page
                 if missing is None or record.instance_uuid in missing
             ]
-            self._database.write(former_servers.delete_former_servers, ids)
+            self.database.write(former_servers.delete_former_servers, ids)
 
     def apply_remedy(self, finding: AuditFinding, request_id: str | None) -> bool:
         """Apply the remedy of a finding.
@@ -110,7 +108,7 @@ class Audit:
         :returns: False if the ARQ or handle has changed, or if there is no remedy
         :raises CyborgError: the database does not answer
         """
-        suspect, write = finding.suspect, self._database.write
+        suspect, write = finding.suspect, self.database.write
         if finding.remedy is Remedy.DELETE:
             return write(audit.delete_arq, suspect, request_id)
         if finding.remedy is Remedy.END_BIND:
@@ -124,7 +122,7 @@ class Audit:
     ) -> Iterator[Sequence[Suspect]]:
         """Yield pages of ARQs: a large cloud has many, and nearly all are in order."""
         last = 0
-        while page := self._database.read(read, before, last, _PAGE_SIZE):
+        while page := self.database.read(read, before, last, _PAGE_SIZE):
             yield page
             last = page[-1].id
 
@@ -140,7 +138,7 @@ class Audit:
                 yield AuditFinding(
                     AuditProblem.SERVER_GONE, suspect, reason, Remedy.DELETE
                 )
-        if self._rules.require_allocation:
+        if self.rules.require_allocation:
             existing = [
                 suspect for suspect in page if suspect.instance_uuid not in missing
             ]
@@ -150,7 +148,7 @@ class Audit:
         self, instances: set[str], failed_checks: set[str]
     ) -> frozenset[str]:
         try:
-            missing = self._nova.find_missing_instances(instances)
+            missing = self.nova.find_missing_instances(instances)
         except CyborgError as error:
             failed_checks.add(f'{_INSTANCES_UNKNOWN}: {error.text}')
             return frozenset()
@@ -167,7 +165,7 @@ class Audit:
                 by_provider[suspect.device_rp_uuid].append(suspect)
         for provider, suspects in by_provider.items():
             try:
-                consumers = self._placement.list_consumers(provider)
+                consumers = self.placement.list_consumers(provider)
             except CyborgError as error:
                 failed_checks.add(f'Allocations cannot be determined: {error.text}')
                 return
@@ -181,7 +179,7 @@ class Audit:
         An instance on a host may be using the device.
         """
         try:
-            is_placed = self._nova.is_placed(suspect.instance_uuid or '')
+            is_placed = self.nova.is_placed(suspect.instance_uuid or '')
         except CyborgError:
             is_placed = None
         reason = (

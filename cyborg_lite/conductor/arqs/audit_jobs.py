@@ -28,53 +28,41 @@ LOG = log.getLogger(__name__)
 _KEY: Final = 'orphans'  # at most one unfinished audit job in the deployment
 
 
+@dataclass(frozen=True, slots=True)
 class AuditHandler:
     """Runs audit jobs: logs all findings, and applies their remedies if permitted."""
 
-    def __init__(
-        self,
-        database: Database,
-        audit: Audit,
-        reap: bool,
-        sharing: SharingCheck | None = None,
-        count_finding: Callable[[str], None] = lambda problem: None,
-    ) -> None:
-        """Prepare the handler.
-
-        :param reap: True: apply remedies; False: only log the findings
-        :param sharing: finds conflicts with Nova; None: do not check
-        :param count_finding: called for each finding, for the metrics
-        """
-        self._database = database
-        self._audit = audit
-        self._reap = reap
-        self._sharing = sharing
-        self._count_finding = count_finding
+    database: Database
+    audit: Audit
+    reap: bool  # True: apply remedies; False: only log the findings
+    sharing: SharingCheck | None = None  # finds conflicts with Nova; None: do not check
+    # Called for each finding, for the metrics.
+    count_finding: Callable[[str], None] = lambda problem: None
 
     def run(self, job: Job) -> Job | None:
         """Run one audit."""
-        report = self._audit.find_orphans()
+        report = self.audit.find_orphans()
         _log_report(report)
         for finding in report.findings:
-            self._count_finding(finding.problem)
-        for finding in report.findings if self._reap else ():
-            if self._audit.apply_remedy(finding, job.request_id):
+            self.count_finding(finding.problem)
+        for finding in report.findings if self.reap else ():
+            if self.audit.apply_remedy(finding, job.request_id):
                 LOG.warning(
                     'Audit: remedy applied to ARQ %s: %s',
                     finding.suspect.uuid,
                     finding.remedy,
                 )
-        self._audit.delete_former_servers()
-        if self._sharing is not None:
-            self._check_sharing(self._sharing)
-        self._database.write(queue.finish_job, job)
+        self.audit.delete_former_servers()
+        if self.sharing is not None:
+            self._check_sharing(self.sharing)
+        self.database.write(queue.finish_job, job)
         return None
 
     def _check_sharing(self, sharing: SharingCheck) -> None:
         try:
-            for hostname in self._database.read(device_owners.list_hosts):
+            for hostname in self.database.read(device_owners.list_hosts):
                 for finding in sharing.check_host(hostname):
-                    self._count_finding(finding.problem)
+                    self.count_finding(finding.problem)
                     LOG.warning(
                         'Audit: %s, host %s, provider %s (%s): %s',
                         finding.problem,
@@ -88,7 +76,7 @@ class AuditHandler:
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """Finish the job: the next audit does the same work."""
-        self._database.write(queue.finish_job, job)
+        self.database.write(queue.finish_job, job)
         return None
 
 

@@ -7,6 +7,7 @@ cannot be read counts as use.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from oslo_log import log
@@ -28,24 +29,14 @@ LOG = log.getLogger(__name__)
 _UNKNOWN: Final = 'unknown'
 
 
+@dataclass(frozen=True, slots=True)
 class UnownedHandles:
     """Decides which prepared handles a host releases."""
 
-    def __init__(
-        self,
-        database: Database,
-        placement: Placement,
-        nova: Nova,
-        wake: Callable[[], None],
-    ) -> None:
-        """Store the arguments.
-
-        :param wake: called when jobs were written
-        """
-        self._database = database
-        self._placement = placement
-        self._nova = nova
-        self._wake = wake
+    database: Database
+    placement: Placement
+    nova: Nova
+    wake: Callable[[], None]  # called when jobs were written
 
     @serves(Conductor.reconcile_handles)
     def list_releasable(
@@ -58,7 +49,7 @@ class UnownedHandles:
         """
         check_prepared_handles(host, handles)
         uuids = [handle.uuid for handle in handles]
-        rows = self._database.read(occupied_handles.list_compared, host, uuids)
+        rows = self.database.read(occupied_handles.list_compared, host, uuids)
         claimed = {row.uuid for row in rows if row.is_claimed}
         unowned = [handle for handle in handles if handle.uuid not in claimed]
         stored = self._find_rows(host, unowned, rows)
@@ -88,7 +79,7 @@ class UnownedHandles:
         keys = {handle.key for handle in unowned if handle.uuid not in by_uuid}
         namesakes: Sequence[HandleRow] = ()
         if keys:
-            namesakes = self._database.read(occupied_handles.list_by_keys, host, keys)
+            namesakes = self.database.read(occupied_handles.list_by_keys, host, keys)
         by_unit = {(row.deployable_name, row.key): row for row in namesakes}
         by_host = {
             handle.uuid: by_uuid.get(handle.uuid)
@@ -106,8 +97,8 @@ class UnownedHandles:
         if not vacant:
             return
         uuids = [row.uuid for row in vacant]
-        self._database.write(occupied_handles.vacate, host, uuids)
-        self._wake()
+        self.database.write(occupied_handles.vacate, host, uuids)
+        self.wake()
         LOG.info(
             'Host %s has released %d handles that no ARQ owns: %s',
             host,
@@ -127,8 +118,8 @@ class UnownedHandles:
         }
         if not new:
             return list(unowned)
-        occupied = self._database.write(occupied_handles.occupy, host, new)
-        self._wake()
+        occupied = self.database.write(occupied_handles.occupy, host, new)
+        self.wake()
         claimed = {handle.uuid for uuid, handle in new.items() if uuid not in occupied}
         return [handle for handle in unowned if handle.uuid not in claimed]
 
@@ -166,7 +157,7 @@ class UnownedHandles:
     def _list_consumers(self, provider: str) -> frozenset[str] | None:
         """Return the consumers of a provider; None: they cannot be read."""
         try:
-            return self._placement.list_consumers(provider)
+            return self.placement.list_consumers(provider)
         except CyborgError as error:
             LOG.warning('Allocations on %s cannot be read: %s', provider, error.text)
             return None
@@ -177,7 +168,7 @@ class UnownedHandles:
         Without a Nova, Placement alone decides.
         """
         try:
-            missing = self._nova.find_missing_instances(instances - {''})
+            missing = self.nova.find_missing_instances(instances - {''})
         except CyborgError as error:
             LOG.warning('Instances of handles cannot be read: %s', error.text)
             return None

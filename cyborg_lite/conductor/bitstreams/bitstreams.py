@@ -2,6 +2,7 @@
 """The catalog of bitstreams: images in Glance, and their choice for a region."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.errors.base import InvalidInput, NotFound
@@ -17,6 +18,7 @@ from cyborg_lite.model.bitstreams.listing import ListedBitstream
 from cyborg_lite.model.profiles import image_properties
 
 
+@dataclass(frozen=True, slots=True)
 class BitstreamCatalog:
     """Finds bitstreams in Glance.
 
@@ -24,19 +26,11 @@ class BitstreamCatalog:
     takes seconds anyway.
     """
 
-    def __init__(
-        self, images: Glance | None, largest: int, defaults: Sequence[str] = ()
-    ) -> None:
-        """Prepare the catalog.
-
-        :param images: None: no Glance is configured, and the catalog is empty
-        :param largest: size limit of an image, in bytes
-        :param defaults: uuids of images for released regions. Empty: a released region
-            gets its previous bitstream.
-        """
-        self._images = images
-        self._largest = largest
-        self._defaults = defaults
+    images: Glance | None  # None: no Glance is configured, and the catalog is empty
+    largest: int  # size limit of an image, in bytes
+    # Uuids of images for released regions. Empty: a released region gets its previous
+    # bitstream.
+    defaults: Sequence[str] = ()
 
     def find(self, query: BitstreamQuery, region: RegionProperties) -> Bitstream:
         """Return the bitstream that matches the query and fits the region.
@@ -47,21 +41,21 @@ class BitstreamCatalog:
         :raises BitstreamRefused: the image does not fit; the error lists all reasons
         :raises ServiceUnavailable: Glance does not answer
         """
-        if self._images is None:
+        if self.images is None:
             reason = 'the conductor has no [glance] section.'
             raise BitstreamNotFound(reason=reason)
         if query.image_id is not None:
             try:
-                images: tuple[Image, ...] = (self._images.image(query.image_id),)
+                images: tuple[Image, ...] = (self.images.image(query.image_id),)
             except NotFound:
                 raise BitstreamNotFound(reason=_missing(query.image_id)) from None
         elif query.name is not None:
-            images = self._find_by_name(self._images, query.name)
+            images = self._find_by_name(self.images, query.name)
         else:
             # Either of two properties names the function, in any spelling. Glance
             # cannot filter by that.
-            images = self._images.bitstreams({})
-        return choice.choose_bitstream(query, images, region, self._largest)
+            images = self.images.bitstreams({})
+        return choice.choose_bitstream(query, images, region, self.largest)
 
     def _find_by_name(self, source: Glance, name: str) -> tuple[Image, ...]:
         """Return the images with a name of the bitstream or of the image."""
@@ -79,10 +73,10 @@ class BitstreamCatalog:
         :raises InvalidInput: the image does not exist, or has an invalid property
         :raises ServiceUnavailable: Glance does not answer
         """
-        if self._images is None:
+        if self.images is None:
             return {}
         try:
-            image = self._images.image(image_id)
+            image = self.images.image(image_id)
         except NotFound:
             raise InvalidInput(reason=_missing(image_id)) from None
         return image_properties.parse_image_properties(image_id, image.properties)
@@ -93,7 +87,7 @@ class BitstreamCatalog:
         :raises ServiceUnavailable: Glance does not answer
         """
         images = self._list_images()
-        return choice.rank_images(images, region, self._largest)
+        return choice.rank_images(images, region, self.largest)
 
     def list(
         self, filters: Mapping[str, str], region: RegionProperties | None
@@ -105,7 +99,7 @@ class BitstreamCatalog:
         :raises ServiceUnavailable: Glance does not answer
         """
         images = listing.filter_images(self._list_images(), filters)
-        fits = choice.rank_images(images, region, self._largest)
+        fits = choice.rank_images(images, region, self.largest)
         return tuple(listing.describe_image(fit) for fit in fits)
 
     def find_default(self, region: RegionProperties) -> Bitstream | None:
@@ -115,12 +109,12 @@ class BitstreamCatalog:
         :raises BitstreamNotFound: none of the default images fits
         :raises ServiceUnavailable: Glance does not answer
         """
-        for image_id in self._defaults:
+        for image_id in self.defaults:
             try:
                 return self.find(BitstreamQuery(image_id=image_id), region)
             except (BitstreamNotFound, BitstreamRefused):
                 continue
-        if self._defaults:
+        if self.defaults:
             reason = 'no image of [conductor] default_images fits.'
             raise BitstreamNotFound(reason=reason)
         return None
@@ -142,7 +136,7 @@ class BitstreamCatalog:
         return None
 
     def _list_images(self) -> tuple[Image, ...]:
-        return () if self._images is None else self._images.bitstreams({})
+        return () if self.images is None else self.images.bitstreams({})
 
 
 def _missing(image_id: str) -> str:

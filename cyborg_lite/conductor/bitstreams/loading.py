@@ -6,6 +6,7 @@ is stored at once, so that Placement is up to date before an ARQ becomes Bound.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Self
 
 from oslo_log import log
@@ -40,24 +41,15 @@ from cyborg_lite.rpc.interface import Agents
 LOG = log.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
 class BitstreamLoader:
     """Loads bitstreams through the agents and stores the results."""
 
-    def __init__(
-        self,
-        database: Database,
-        agents: Agents,
-        catalog: BitstreamCatalog,
-        sync_placement: Callable[[str], object] = lambda hostname: None,
-    ) -> None:
-        """Prepare the loader.
-
-        :param sync_placement: updates the providers of a host in Placement
-        """
-        self._database = database
-        self._agents = agents
-        self._catalog = catalog
-        self._sync_placement = sync_placement
+    database: Database
+    agents: Agents
+    catalog: BitstreamCatalog
+    # Updates the providers of a host in Placement.
+    sync_placement: Callable[[str], object] = lambda hostname: None
 
     @classmethod
     def without_glance(cls, database: Database, agents: Agents) -> Self:
@@ -84,7 +76,7 @@ class BitstreamLoader:
         loads = self._choose_bitstreams(arq_uuids, generation)
         for region, bitstream in loads:
             if not _has_loaded(region, bitstream):
-                self._database.write(
+                self.database.write(
                     loaded_regions.record_bind_load,
                     region.deployable_id,
                     _read_properties(region).function_id,
@@ -100,7 +92,7 @@ class BitstreamLoader:
         """Return the regions of the ARQs that request a bitstream, with it."""
         queries = [
             (target.region, query)
-            for target in self._database.read(
+            for target in self.database.read(
                 programming.list_regions_of_arqs, arq_uuids, generation
             )
             if (query := choice.parse_query(Group.parse(target.group))) is not None
@@ -118,7 +110,7 @@ class BitstreamLoader:
         return loads
 
     def _choose(self, query: BitstreamQuery, region: StoredRegion) -> Bitstream:
-        bitstream = self._catalog.find(query, _read_properties(region))
+        bitstream = self.catalog.find(query, _read_properties(region))
         if bitstream.is_shell:
             reason = 'It is a shell. An operator must program it into the deployable.'
             raise BitstreamRefused(image=bitstream.image_id, reason=reason)
@@ -130,7 +122,7 @@ class BitstreamLoader:
         :raises CyborgError: Placement cannot be updated now; a job does it later
         """
         try:
-            self._sync_placement(hostname)
+            self.sync_placement(hostname)
         except RemoteError as error:
             # Placement has accepted the other providers. The one that it rejects may
             # be of another device, so the bind continues.
@@ -158,14 +150,14 @@ class BitstreamLoader:
         :raises ServiceUnavailable: Glance does not answer
         """
         query = BitstreamQuery(image_id=image_id)
-        return self._catalog.find(query, _read_properties(region))
+        return self.catalog.find(query, _read_properties(region))
 
     def list_bitstreams(
         self, filters: Mapping[str, str], region: StoredRegion | None
     ) -> tuple[ListedBitstream, ...]:
         """Return bitstreams; see ``BitstreamCatalog.list``."""
         properties = None if region is None else _read_properties(region)
-        return self._catalog.list(filters, properties)
+        return self.catalog.list(filters, properties)
 
     def load(
         self,
@@ -193,24 +185,24 @@ class BitstreamLoader:
         arq_uuids: Sequence[str],
         request_id: str | None,
     ) -> None:
-        self._database.read(
+        self.database.read(
             programming.check_region_unused,
             region,
             arq_uuids,
             whole_card=bitstream.is_shell,
         )
         # The agent ignores an order that is older than the last one it executed.
-        moment = self._database.read(clock.read_now_ms)
+        moment = self.database.read(clock.read_now_ms)
         order = LoadOrder(region.control_address, region.suffix, bitstream, moment)
         try:
-            device = self._agents.program(
+            device = self.agents.program(
                 request_context(request_id), region.hostname, order
             )
         except LoadingFailed as error:
             self._mark_unusable(region, error.text)
             raise
         report_rules.check_report(HostReport(region.hostname, '', (device,)))
-        self._database.write(programming.record_load, region, bitstream, device)
+        self.database.write(programming.record_load, region, bitstream, device)
         LOG.info(
             'Image %s loaded into deployable %s (%s) on host %s',
             bitstream.image_id,
@@ -229,10 +221,10 @@ class BitstreamLoader:
         :raises HostAway: the agent does not answer; the call may be repeated
         :raises ServiceUnavailable: Glance does not answer; the call may be repeated
         """
-        region = self._database.read(programming.find_region_of_handle, handle.uuid)
+        region = self.database.read(programming.find_region_of_handle, handle.uuid)
         if region is None:
             return
-        previous = self._database.read(
+        previous = self.database.read(
             loaded_regions.find_previous_load, region.deployable_id
         )
         if previous is None:
@@ -244,7 +236,7 @@ class BitstreamLoader:
             raise
         except (DriverError, DeployableInUse) as error:
             trouble = f'The previous bitstream cannot be loaded again: {error.text}'
-        is_recorded = self._database.write(
+        is_recorded = self.database.write(
             release.record_restore, handle, region, trouble
         )
         if is_recorded and trouble:
@@ -258,7 +250,7 @@ class BitstreamLoader:
         request_id: str | None,
     ) -> None:
         properties = _read_properties(region)
-        bitstream = self._catalog.find_default(properties) or previous.bitstream
+        bitstream = self.catalog.find_default(properties) or previous.bitstream
         if bitstream is None:
             bitstream = self._find_original(region, previous.function_id)
         if bitstream is None:
@@ -281,9 +273,7 @@ class BitstreamLoader:
 
         That is mostly the factory bitstream. Cyborg has no record of its image.
         """
-        bitstream = self._catalog.find_by_function(
-            function_id, _read_properties(region)
-        )
+        bitstream = self.catalog.find_by_function(function_id, _read_properties(region))
         if bitstream is None:
             LOG.warning(
                 'Deployable %s (%s) on host %s still has the bitstream of its last '
@@ -297,7 +287,7 @@ class BitstreamLoader:
         return bitstream
 
     def _mark_unusable(self, region: StoredRegion, reason: str) -> None:
-        self._database.write(programming.mark_region_unusable, region, reason)
+        self.database.write(programming.mark_region_unusable, region, reason)
         self._report_unusable(region, reason)
 
     def _report_unusable(self, region: StoredRegion, reason: str) -> None:

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
 from typing import Final
 
 from oslo_log import log
@@ -36,23 +37,17 @@ _WAIT_SECONDS: Final = 50.0  # clients of the API wait 60 seconds
 _DEADLINE_MS: Final = 600_000
 
 
+@dataclass(frozen=True, slots=True)
 class ProgrammingService:
     """Programs deployables for operators.
 
     The work runs as a job, so it continues if the caller stops waiting.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        loader: BitstreamLoader,
-        runner: JobRunner,
-        waiters: 'ProgramWaiters',
-    ) -> None:
-        self._database = database
-        self._loader = loader
-        self._runner = runner
-        self._waiters = waiters
+    database: Database
+    loader: BitstreamLoader
+    runner: JobRunner
+    waiters: 'ProgramWaiters'
 
     @serves(Conductor.program_deployable)
     def program(
@@ -60,16 +55,16 @@ class ProgrammingService:
     ) -> DeployableRecord:
         """Load an image into an unused deployable, and wait for the result."""
         job = self._accept(context, uuid, image_uuid)
-        result = self._waiters.add(job.uuid)
-        self._runner.run(job)
+        result = self.waiters.add(job.uuid)
+        self.runner.run(job)
         try:
             result.result(_WAIT_SECONDS)
         except FutureTimeoutError:
             raise ProgrammingTimedOut(uuid=uuid) from None
         finally:
-            self._waiters.remove(job.uuid)
+            self.waiters.remove(job.uuid)
         query = Query(filters={'uuid': (uuid,)})
-        for record in self._database.read(deployables.list_deployables, query):
+        for record in self.database.read(deployables.list_deployables, query):
             return record
         # The host reports other regions after the load.
         raise DeployableNotFound(uuid=uuid)
@@ -78,15 +73,15 @@ class ProgrammingService:
     def start(self, context: RequestContext, uuid: str, image_uuid: str) -> ProgramJob:
         """Start a job that loads an image, and return it without waiting."""
         job = self._accept(context, uuid, image_uuid)
-        program_job = self._database.read(programming.find_program_job, job.uuid, None)
-        self._runner.run(job)
+        program_job = self.database.read(programming.find_program_job, job.uuid, None)
+        self.runner.run(job)
         return program_job
 
     @serves(Conductor.show_program_job)
     def show_job(self, context: RequestContext, uuid: str) -> ProgramJob:
         """Return a programming job."""
         project = None if context.is_admin else context.project_id or ''
-        return self._database.read(programming.find_program_job, uuid, project)
+        return self.database.read(programming.find_program_job, uuid, project)
 
     @serves(Conductor.list_bitstreams)
     def list_bitstreams(
@@ -95,12 +90,12 @@ class ProgrammingService:
         """Return bitstreams: first those that can be loaded, best first."""
         region = None
         if deployable:
-            region = self._database.read(programming.find_region, deployable)
-        return self._loader.list_bitstreams(filters, region)
+            region = self.database.read(programming.find_region, deployable)
+        return self.loader.list_bitstreams(filters, region)
 
     def _accept(self, context: RequestContext, uuid: str, image_uuid: str) -> Job:
-        region = self._database.read(programming.find_region, uuid)
-        bitstream = self._loader.find_image(region, image_uuid)
+        region = self.database.read(programming.find_region, uuid)
+        bitstream = self.loader.find_image(region, image_uuid)
         payload = ProgramPayload(uuid, image_uuid, bitstream.is_shell)
         new_job = NewJob(
             JobType.PROGRAM,
@@ -109,11 +104,11 @@ class ProgrammingService:
             request_id=context.request_id,
             host=region.hostname,
         )
-        return self._database.write(
+        return self.database.write(
             programming.begin_load,
             region,
             new_job,
-            self._runner.owner,
+            self.runner.owner,
             context.project_id,
         )
 

@@ -2,6 +2,7 @@
 """Devices: the list for the API, and changes of their status."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from oslo_log import log
@@ -19,6 +20,7 @@ from cyborg_lite.rpc.interface import Conductor
 LOG = log.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
 class DeviceService:
     """Lists devices and changes their status in the database and in Placement.
 
@@ -26,25 +28,19 @@ class DeviceService:
     maintenance therefore gets no new instance once the call has returned.
     """
 
-    def __init__(
-        self, database: Database, sync_placement: Callable[[str], object]
-    ) -> None:
-        """Prepare the service.
-
-        :param sync_placement: runs the Placement sync job of a host or waits for it
-        """
-        self._database = database
-        self._sync_placement = sync_placement
+    database: Database
+    # Runs the Placement sync job of a host or waits for it.
+    sync_placement: Callable[[str], object]
 
     @serves(Conductor.list_devices)
     def list(self, query: Query) -> tuple[DeviceRecord, ...]:
         """Return the devices that match the query."""
-        return self._database.read(devices.list_devices, query)
+        return self.database.read(devices.list_devices, query)
 
     @serves(Conductor.list_device_events)
     def list_events(self, uuid: str) -> tuple[DeviceEvent, ...]:
         """Return the latest events of a device, the latest first."""
-        return self._database.read(device_events.list_events, uuid)
+        return self.database.read(device_events.list_events, uuid)
 
     @serves(Conductor.set_device_status)
     def set_status(
@@ -63,18 +59,18 @@ class DeviceService:
             devices.set_device_status, uuid=uuid, status=status, reason=reason
         )
         # The first transaction may change the generation, so only it compares it.
-        previous = self._database.write(change, generation=generation)
+        previous = self.database.write(change, generation=generation)
         if previous.status is status:
             # Another call may have set the status and undo it if Placement fails.
-            self._sync_placement(previous.hostname)
-            previous = self._database.write(change)
+            self.sync_placement(previous.hostname)
+            previous = self.database.write(change)
         if previous.status is status:
             return
         try:
-            self._sync_placement(previous.hostname)
+            self.sync_placement(previous.hostname)
         except CyborgError:
             setting = (status, reason)
-            self._database.write(devices.undo_device_status, uuid, setting, previous)
+            self.database.write(devices.undo_device_status, uuid, setting, previous)
             raise
         LOG.info(
             'Status of device %s on host %s changed to %s',

@@ -5,7 +5,7 @@ The agent is the only one to know the modes of a device. Each plan therefore cal
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from oslo_log import log
@@ -46,29 +46,23 @@ _RETRIED: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
 class ModeService:
     """Plans changes of modes and starts them."""
 
-    def __init__(
-        self, database: Database, agents: Agents, wake: Callable[[], None]
-    ) -> None:
-        """Store the arguments.
-
-        :param wake: called when a job was written
-        """
-        self._database = database
-        self._agents = agents
-        self._wake = wake
+    database: Database
+    agents: Agents
+    wake: Callable[[], None]  # called when a job was written
 
     @serves(Conductor.plan_modes)
     def plan(self, context: RequestContext, uuid: str) -> DevicePlan:
         """Return what a change of a device to each of its modes would do."""
-        device = self._database.read(modes.find_device, uuid)
-        listings = self._agents.list_modes(context, device.hostname)
+        device = self.database.read(modes.find_device, uuid)
+        listings = self.agents.list_modes(context, device.hostname)
         own = [item for item in listings if item.address == device.address]
         listing = own[0] if own else DeviceModes(device.address, (), ())
-        users = self._database.read(modes.list_users, device.hostname)
-        changes = self._database.read(modes.list_changes)
+        users = self.database.read(modes.list_users, device.hostname)
+        changes = self.database.read(modes.list_changes)
         return DevicePlan(
             device.uuid,
             device.hostname,
@@ -95,35 +89,26 @@ class ModeService:
             reason = f'it has no such mode. Its modes: {names}.'
             raise ModeRefused(uuid=uuid, mode=mode, reason=reason)
         payload = ModePayload(plan.device_uuid, mode)
-        self._database.write(modes.add_change, payload, context.request_id, generation)
-        self._wake()
+        self.database.write(modes.add_change, payload, context.request_id, generation)
+        self.wake()
         return replace(plan, change=ModeChange(mode, JobState.WAITING))
 
 
+@dataclass(frozen=True, slots=True)
 class ModeHandler:
     """Runs jobs that change modes. A run may repeat an earlier one."""
 
-    def __init__(
-        self,
-        database: Database,
-        agents: Agents,
-        placement: Placement,
-        sync_placement: Callable[[str], object],
-    ) -> None:
-        """Store the arguments.
-
-        :param sync_placement: updates the providers of a host in Placement
-        """
-        self._database = database
-        self._agents = agents
-        self._placement = placement
-        self._sync_placement = sync_placement
+    database: Database
+    agents: Agents
+    placement: Placement
+    # Updates the providers of a host in Placement.
+    sync_placement: Callable[[str], object]
 
     def run(self, job: Job) -> Job | None:
         """Hold the device, have its agent set the mode, and end the hold."""
         payload = read_payload(ModePayload, job.payload)
         try:
-            device = self._database.write(modes.hold_device, job, payload)
+            device = self.database.write(modes.hold_device, job, payload)
         except (DeviceNotFound, ModeRefused) as error:
             self._end(job, error.text)
             return None
@@ -136,7 +121,7 @@ class ModeHandler:
         except CyborgError as error:
             self._end(job, error.text)
         else:
-            self._database.write(modes.end_change, job)
+            self.database.write(modes.end_change, job)
             LOG.info(
                 'Mode of device %s on host %s changed to %s',
                 device.uuid,
@@ -148,20 +133,20 @@ class ModeHandler:
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """End the job. The agent may have begun to change a device that is held."""
-        is_held = self._database.read(modes.is_held, job)
+        is_held = self.database.read(modes.is_held, job)
         self._end(job, reason, is_known=not is_held)
         return None
 
     def _change(self, job: Job, device: ModeDevice, mode: str) -> None:
-        self._sync_placement(device.hostname)
+        self.sync_placement(device.hostname)
         self._check_unallocated(device, mode)
         # The agent ignores an order that is older than the last one it executed.
-        moment = self._database.write(modes.read_order_time, job)
+        moment = self.database.write(modes.read_order_time, job)
         order = ModeOrder(device.address, mode, moment)
         context = request_context(job.request_id)
-        card = self._agents.set_mode(context, device.hostname, order)
+        card = self.agents.set_mode(context, device.hostname, order)
         report_rules.check_report(HostReport(device.hostname, '', (card,)))
-        self._database.write(modes.record_device, device.hostname, card)
+        self.database.write(modes.record_device, device.hostname, card)
 
     def _check_unallocated(self, device: ModeDevice, mode: str) -> None:
         """Check that no instance is scheduled to a device that has no ARQ yet.
@@ -169,7 +154,7 @@ class ModeHandler:
         :raises ModeRefused: an instance is
         """
         for provider in device.provider_uuids:
-            consumers = sorted(self._placement.list_consumers(provider))
+            consumers = sorted(self.placement.list_consumers(provider))
             if consumers:
                 reason = (
                     f'Placement has allocations of it: {", ".join(consumers[:10])}.'
@@ -178,11 +163,11 @@ class ModeHandler:
 
     def _end(self, job: Job, failure: str, *, is_known: bool = True) -> None:
         LOG.error('Job %s did not change the mode: %s', job.uuid, failure)
-        self._database.write(modes.end_change, job, failure, is_known=is_known)
+        self.database.write(modes.end_change, job, failure, is_known=is_known)
 
     def _try_sync(self, hostname: str) -> None:
         try:
-            self._sync_placement(hostname)
+            self.sync_placement(hostname)
         except CyborgError as error:
             LOG.warning(
                 'Placement sync of host %s after a change of modes postponed to a '

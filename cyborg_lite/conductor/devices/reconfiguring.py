@@ -51,36 +51,30 @@ _RUNS: Final = 2
 _MARGIN: Final = 600  # seconds
 
 
+@dataclass(frozen=True, slots=True)
 class ReconfigurationService:
     """Shows the hardware sets of devices and starts changes."""
 
-    def __init__(
-        self, database: Database, sets: HardwareSets, wake: Callable[[], None]
-    ) -> None:
-        """Store the arguments.
-
-        :param wake: called when a job was written
-        """
-        self._database = database
-        self._sets = sets
-        self._wake = wake
+    database: Database
+    sets: HardwareSets
+    wake: Callable[[], None]  # called when a job was written
 
     @serves(Conductor.show_configuration)
     def show(self, uuid: str) -> DeviceConfiguration:
         """Return the hardware sets of a device and its changes."""
-        device = self._database.read(reconfigurations.find_device, uuid)
-        matching = self._sets.list_matching(device)
+        device = self.database.read(reconfigurations.find_device, uuid)
+        matching = self.sets.list_matching(device)
 
         def selects(facts: DeviceFacts) -> bool:
             return any(_affects(item, facts) for item in matching)
 
-        users = self._database.read(reconfigurations.list_users, device, selects)
+        users = self.database.read(reconfigurations.list_users, device, selects)
         return DeviceConfiguration(
             device.uuid,
             device.hostname,
             tuple(item.to_view() for item in matching),
             users,
-            self._database.read(reconfigurations.list_changes, uuid),
+            self.database.read(reconfigurations.list_changes, uuid),
         )
 
     @serves(Conductor.change_configuration)
@@ -92,7 +86,7 @@ class ReconfigurationService:
         generation: int | None = None,
     ) -> DeviceConfiguration:
         """Start to change the configuration of a device; return what ``show`` does."""
-        device = self._database.read(reconfigurations.find_device, uuid)
+        device = self.database.read(reconfigurations.find_device, uuid)
         hardware_set = self._find_set(device, request.hardware_set)
         hardware_set.check_settings(request.settings)
         limit = _RUNS * 2 * hardware_set.timeout + _MARGIN
@@ -104,7 +98,7 @@ class ReconfigurationService:
             limit * 1000,
         )
         selects = partial(_affects, hardware_set)
-        record = self._database.write(
+        record = self.database.write(
             reconfigurations.add_change, new, selects, context.request_id, generation
         )
         LOG.info(
@@ -114,11 +108,11 @@ class ReconfigurationService:
             uuid,
             request.hardware_set,
         )
-        self._wake()
+        self.wake()
         return self.show(uuid)
 
     def _find_set(self, device: DeviceFacts, name: str) -> HardwareSet:
-        matching = self._sets.list_matching(device)
+        matching = self.sets.list_matching(device)
         reason = device.find_unsafe()
         for item in matching:
             if item.name == name and not reason:

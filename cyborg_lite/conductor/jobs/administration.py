@@ -2,6 +2,7 @@
 """Jobs as administrators see and change them through the API."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from oslo_log import log
 
@@ -18,24 +19,20 @@ from cyborg_lite.rpc.interface import Conductor
 LOG = log.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
 class JobService:
     """Lists, requests, retries and cancels jobs.
 
     Each method commits one transaction or raises. A conductor does the work later.
     """
 
-    def __init__(self, database: Database, wake: Callable[[], None]) -> None:
-        """Store the arguments.
-
-        :param wake: called when a job is due
-        """
-        self._database = database
-        self._wake = wake
+    database: Database
+    wake: Callable[[], None]  # called when a job is due
 
     @serves(Conductor.list_jobs)
     def list(self, query: Query) -> tuple[JobRecord, ...]:
         """Return the unfinished and failed jobs that match the query."""
-        return self._database.read(administration.list_job_page, query)
+        return self.database.read(administration.list_job_page, query)
 
     @serves(Conductor.request_job)
     def request(self, context: RequestContext, request: JobRequest) -> JobRecord:
@@ -45,31 +42,31 @@ class JobService:
         """
         if request.kind is JobRequestKind.AUDIT:
             audit = build_audit_job(context.request_id)
-            job = self._database.write(administration.request_job, audit)
+            job = self.database.write(administration.request_job, audit)
         else:
-            job = self._database.write(
+            job = self.database.write(
                 services.request_host_job,
                 _build_sync(context, request),
                 request.hostname,
                 is_refresh=request.kind is JobRequestKind.REFRESH,
             )
         LOG.info('User %s requested job %s: %s', context.user_id, job.uuid, request)
-        self._wake()
+        self.wake()
         return job
 
     @serves(Conductor.retry_job)
     def retry(self, context: RequestContext, uuid: str) -> None:
         """Run a waiting or failed job now."""
-        self._database.write(administration.retry_job, uuid)
+        self.database.write(administration.retry_job, uuid)
         LOG.info('User %s retries job %s', context.user_id, uuid)
-        self._wake()
+        self.wake()
 
     @serves(Conductor.cancel_job)
     def cancel(self, context: RequestContext, uuid: str) -> None:
         """Have a conductor end a job as if its deadline had passed."""
-        self._database.write(administration.cancel_job, uuid)
+        self.database.write(administration.cancel_job, uuid)
         LOG.info('User %s cancels job %s', context.user_id, uuid)
-        self._wake()
+        self.wake()
 
 
 def _build_sync(context: RequestContext, request: JobRequest) -> NewJob:

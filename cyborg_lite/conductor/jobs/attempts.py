@@ -4,6 +4,7 @@
 import random
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from oslo_log import log
@@ -54,15 +55,13 @@ class Handler(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class JobAttempts:
     """Runs attempts at jobs. It has no state; any thread may call it."""
 
-    def __init__(
-        self, database: Database, handlers: Mapping[str, Handler], metrics: Metrics
-    ) -> None:
-        self._database = database
-        self._handlers = handlers
-        self._metrics = metrics
+    database: Database
+    handlers: Mapping[str, Handler]
+    metrics: Metrics
 
     def run(self, job: Job) -> None:
         """Run a job, then the jobs that replace it. A failure postpones the job."""
@@ -71,19 +70,19 @@ class JobAttempts:
         while current is not None:
             replacement = self._attempt(current)
             elapsed = job.age + time.monotonic() - started
-            self._metrics.observe_replacement(current, replacement, elapsed)
+            self.metrics.observe_replacement(current, replacement, elapsed)
             current = replacement
 
     def _attempt(self, job: Job) -> Job | None:
-        handler = self._handlers[job.type]
+        handler = self.handlers[job.type]
         # Log lines of the job carry the ids of the API request that caused it.
         context.request_context(job.request_id, read_caller(job.payload))
         try:
             if job.expired:
                 return self._expire(handler, job, _OVERDUE)
-            self._metrics.count_attempt(job)
+            self.metrics.count_attempt(job)
             replacement = handler.run(job)
-            self._metrics.count_result(job, DONE)
+            self.metrics.count_result(job, DONE)
             return replacement
         except JobLost:
             self._record_lost_lease(job)
@@ -103,10 +102,10 @@ class JobAttempts:
         delay = _choose_delay(job)
         LOG.info('Job %s (%s) postponed %d ms: %s', job.uuid, job.type, delay, reason)
         try:
-            overdue = self._database.write(queue.postpone_job, job, delay, reason)
+            overdue = self.database.write(queue.postpone_job, job, delay, reason)
             if overdue is not None:
                 return self._expire(handler, overdue, reason)
-            self._metrics.count_result(job, POSTPONED)
+            self.metrics.count_result(job, POSTPONED)
         except JobLost:
             self._record_lost_lease(job)
         except CyborgError as error:
@@ -121,8 +120,8 @@ class JobAttempts:
     def _fail(self, job: Job, reason: str) -> None:
         LOG.error('Job %s (%s) failed: %s', job.uuid, job.type, reason)
         try:
-            self._database.write(queue.fail_job, job, reason)
-            self._metrics.count_result(job, EXPIRED)
+            self.database.write(queue.fail_job, job, reason)
+            self.metrics.count_result(job, EXPIRED)
         except JobLost:
             self._record_lost_lease(job)
         except CyborgError as error:
@@ -135,7 +134,7 @@ class JobAttempts:
 
     def _expire(self, handler: Handler, job: Job, reason: str) -> Job | None:
         replacement = handler.expire(job, _CANCELLED if job.cancelled else reason)
-        self._metrics.count_result(job, EXPIRED)
+        self.metrics.count_result(job, EXPIRED)
         return replacement
 
     def _record_lost_lease(self, job: Job) -> None:
@@ -145,7 +144,7 @@ class JobAttempts:
             job.uuid,
             job.type,
         )
-        self._metrics.count_lost_lease(job)
+        self.metrics.count_lost_lease(job)
 
 
 def _choose_delay(job: Job) -> int:

@@ -9,6 +9,8 @@ the instance, and its allocation in Placement shows the alternative that Nova
 received. The bind corrects the ARQs before it claims handles.
 """
 
+from dataclasses import dataclass
+
 from oslo_log import log
 
 from cyborg_lite.clients.placement import Consumer, Placement
@@ -30,31 +32,27 @@ from cyborg_lite.rpc.interface import Conductor
 LOG = log.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
 class AlternativeService:
     """Chooses alternatives by the free capacity in Placement."""
 
-    def __init__(self, database: Database, placement: Placement, lifetime: int) -> None:
-        """Store the arguments.
-
-        :param lifetime: seconds for which a choice is valid
-        """
-        self._database = database
-        self._placement = placement
-        self._lifetime = lifetime
+    database: Database
+    placement: Placement
+    lifetime: int  # seconds for which a choice is valid
 
     @serves(Conductor.choose_alternatives)
     def choose(self, context: RequestContext, uuid: str) -> Choice:
         """Return the choice that is valid now for a profile."""
-        choice = self._database.read(choices.find_choice, uuid, self._lifetime)
+        choice = self.database.read(choices.find_choice, uuid, self.lifetime)
         if choice is not None:
             return choice
         viewer = viewing_project(context)
         query = Query(filters={'uuid': (uuid,)})
-        rows = self._database.read(profiles.list_profiles, query, viewer)
+        rows = self.database.read(profiles.list_profiles, query, viewer)
         if not rows:
             raise DeviceProfileNotFound(name=uuid)
         choice = self._select(rows[0])
-        return self._database.write(choices.store_choice, uuid, choice, self._lifetime)
+        return self.database.write(choices.store_choice, uuid, choice, self.lifetime)
 
     def _select(self, profile: DeviceProfile) -> Choice:
         """Return the most preferred choice that fits a host now, or else the first.
@@ -78,7 +76,7 @@ class AlternativeService:
 
     def _fits(self, profile: DeviceProfile) -> bool:
         groups = [Group.parse(group).requirements for group in profile.groups]
-        return self._placement.has_candidates(groups)
+        return self.placement.has_candidates(groups)
 
 
 def correct_alternatives(

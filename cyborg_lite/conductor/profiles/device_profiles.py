@@ -2,6 +2,7 @@
 """Device profiles and the projects that may use them."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.db.core.engine import Database
@@ -16,25 +17,16 @@ from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Conductor
 
 
+@dataclass(frozen=True, slots=True)
 class DeviceProfileService:
     """Manages device profiles.
 
     A profile that the caller may not see is treated as if it did not exist.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        explanations: ExplanationService,
-        wake: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Store the arguments.
-
-        :param wake: called when a job may have been written
-        """
-        self._database = database
-        self._explanations = explanations
-        self._wake = wake
+    database: Database
+    explanations: ExplanationService
+    wake: Callable[[], None] = lambda: None  # called when a job may have been written
 
     @serves(Conductor.create_device_profiles)
     def create(
@@ -47,8 +39,8 @@ class DeviceProfileService:
         """Create all of the profiles or none."""
         if possible:
             self._check(new_profiles)
-        created = self._database.write(profiles.create_profiles, new_profiles)
-        self._wake()
+        created = self.database.write(profiles.create_profiles, new_profiles)
+        self.wake()
         return created
 
     def _check(self, new_profiles: Iterable[DeviceProfile]) -> None:
@@ -57,25 +49,25 @@ class DeviceProfileService:
         :raises ImpossibleDeviceProfile: a group is impossible
         """
         for profile in new_profiles:
-            self._explanations.check(profile.name, profile.groups, profile.alternatives)
+            self.explanations.check(profile.name, profile.groups, profile.alternatives)
 
     @serves(Conductor.list_attribute_declarations)
     def list_declarations(self) -> tuple[AttributeDeclaration, ...]:
         """Return the attributes that selectors may use."""
-        return self._database.read(selectors.list_declarations)
+        return self.database.read(selectors.list_declarations)
 
     @serves(Conductor.list_device_profiles)
     def list(self, context: RequestContext, query: Query) -> tuple[DeviceProfile, ...]:
         """Return the profiles that match the query and that the caller may see."""
         project = viewing_project(context)
-        return self._database.read(profiles.list_profiles, query, project)
+        return self.database.read(profiles.list_profiles, query, project)
 
     @serves(Conductor.explain_device_profile)
     def explain(
         self, context: RequestContext, uuid: str, hostname: str | None = None
     ) -> Explanation:
         """Explain on which hosts the profile fits; see ``ExplanationService``."""
-        return self._explanations.explain(viewing_project(context), uuid, hostname)
+        return self.explanations.explain(viewing_project(context), uuid, hostname)
 
     @serves(Conductor.count_profile_capacity)
     def count_capacity(
@@ -83,7 +75,7 @@ class DeviceProfileService:
     ) -> ProfileCapacity:
         """Return how many further servers fit; see ``ExplanationService``."""
         project = viewing_project(context)
-        return self._explanations.count_capacity(project, uuid, hostname)
+        return self.explanations.count_capacity(project, uuid, hostname)
 
     @serves(Conductor.change_device_profile)
     def change(
@@ -99,11 +91,11 @@ class DeviceProfileService:
         project = viewing_project(context)
         if possible and 'groups' in change.fields:
             preview = profiles.preview_change
-            self._check([self._database.read(preview, uuid, change, project)])
-        profile = self._database.write(
+            self._check([self.database.read(preview, uuid, change, project)])
+        profile = self.database.write(
             profiles.update_profile, uuid, change, project, generation
         )
-        self._wake()
+        self.wake()
         return profile
 
     @serves(Conductor.delete_device_profiles)
@@ -115,14 +107,14 @@ class DeviceProfileService:
     ) -> None:
         """Delete profiles by name or uuid."""
         project = viewing_project(context)
-        self._database.write(profiles.delete_profiles, names, project, generation)
-        self._wake()
+        self.database.write(profiles.delete_profiles, names, project, generation)
+        self.wake()
 
     @serves(Conductor.list_profile_access)
     def list_access(self, context: RequestContext, uuid: str) -> tuple[str, ...]:
         """Return the projects that may use the profile."""
         project = viewing_project(context)
-        return self._database.read(profiles.list_projects, uuid, project)
+        return self.database.read(profiles.list_projects, uuid, project)
 
     @serves(Conductor.grant_profile_access)
     def grant_access(
@@ -130,7 +122,7 @@ class DeviceProfileService:
     ) -> tuple[str, ...]:
         """Permit projects to use the profile, and return all that may use it."""
         viewer = viewing_project(context)
-        return self._database.write(profiles.grant_access, uuid, projects, viewer)
+        return self.database.write(profiles.grant_access, uuid, projects, viewer)
 
     @serves(Conductor.revoke_profile_access)
     def revoke_access(
@@ -138,7 +130,7 @@ class DeviceProfileService:
     ) -> None:
         """Withdraw the permission of projects to use the profile."""
         viewer = viewing_project(context)
-        self._database.write(profiles.revoke_access, uuid, projects, viewer)
+        self.database.write(profiles.revoke_access, uuid, projects, viewer)
 
 
 def viewing_project(context: RequestContext) -> str | None:

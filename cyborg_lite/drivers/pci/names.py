@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -32,15 +33,12 @@ _LINE: Final = re.compile(r'(\t?)([0-9a-f]{4})  (.+)')
 _MAX_BYTES: Final = 16 * 2**20  # the database has 1.5 MB
 
 
+@dataclass(frozen=True, slots=True)
 class PciNames:
     """The names of PCI ids. Without a database it has the names of common vendors."""
 
-    def __init__(self, names: Mapping[str, str]) -> None:
-        """Store names by ids.
-
-        :param names: the key is ``vendor`` or ``vendor:device``, of 4 hex digits each
-        """
-        self._names = names
+    # The key is ``vendor`` or ``vendor:device``, of 4 hex digits each.
+    names: Mapping[str, str]
 
     def describe(self, ids: str) -> str | None:
         """Return the name of vendor and device, or None if the vendor is unknown.
@@ -49,8 +47,8 @@ class PciNames:
             has no name
         """
         vendor_id, separator, _ = ids.partition(':')
-        vendor = self._names.get(vendor_id)
-        device = self._names.get(ids) if separator else None
+        vendor = self.names.get(vendor_id)
+        device = self.names.get(ids) if separator else None
         return f'{vendor} {device}' if vendor and device else vendor
 
 

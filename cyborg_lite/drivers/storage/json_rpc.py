@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,16 +35,12 @@ class CallRefused(JsonRpcError):
         self.is_unknown = is_unknown
 
 
+@dataclass(frozen=True, slots=True)
 class JsonRpc:
     """A client of one server. Each call opens a connection and is bounded in time."""
 
-    def __init__(self, path: Path, timeout: float) -> None:
-        """Store the arguments.
-
-        :param timeout: seconds of one call
-        """
-        self._path = path
-        self._timeout = timeout
+    path: Path
+    timeout: float  # seconds of one call
 
     # Any: arguments and results are JSON.
     def call(self, method: str, **params: Any) -> Any:
@@ -59,7 +56,7 @@ class JsonRpc:
             answer = self._exchange(json.dumps(request).encode())
         except (OSError, ValueError) as error:
             reason = getattr(error, 'strerror', None) or str(error)
-            text = f'{self._path.name} does not answer: {reason}'
+            text = f'{self.path.name} does not answer: {reason}'
             raise ServerUnreachable(text) from None
         if not isinstance(answer, dict) or 'error' in answer:
             raise _to_refusal(method, answer)
@@ -71,13 +68,13 @@ class JsonRpc:
         :raises OSError: the connection failed or timed out
         :raises ValueError: the answer is no JSON value, or is too long
         """
-        deadline = time.monotonic() + self._timeout
+        deadline = time.monotonic() + self.timeout
         # The path of a socket has at most 107 characters; that of a file has more.
-        directory = os.open(self._path.parent, os.O_PATH | os.O_DIRECTORY)
+        directory = os.open(self.path.parent, os.O_PATH | os.O_DIRECTORY)
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-                connection.settimeout(self._timeout)
-                connection.connect(f'/proc/self/fd/{directory}/{self._path.name}')
+                connection.settimeout(self.timeout)
+                connection.connect(f'/proc/self/fd/{directory}/{self.path.name}')
                 connection.sendall(request)
                 return _receive(connection, deadline)
         finally:
