@@ -11,7 +11,6 @@ from cyborg_lite.policies import base
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    """Return the rules for ARQs."""
     return [
         base.build_rule(
             'cyborg:arq:get_all',

@@ -7,7 +7,6 @@ from cyborg_lite.policies import base
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    """Return the rules for attributes."""
     return [
         base.build_rule(
             'cyborg:attribute:get_all',

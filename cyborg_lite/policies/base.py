@@ -69,7 +69,6 @@ _LEGACY: Final = {
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    """Return the base rules."""
     return [
         policy.RuleDefault(name, check, description)
         for name, (check, description) in (_PERSONAS | _LEGACY).items()

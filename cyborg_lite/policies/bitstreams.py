@@ -7,7 +7,6 @@ from cyborg_lite.policies import base
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    """Return the rules for bitstreams."""
     return [
         base.build_rule(
             'cyborg:bitstream:get_all',

@@ -7,7 +7,6 @@ from cyborg_lite.policies import base
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    """Return the rules for cleans."""
     return [
         base.build_rule(
             'cyborg:cleaning:get_all',

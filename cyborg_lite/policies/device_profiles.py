@@ -7,7 +7,6 @@ from cyborg_lite.policies import base
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    """Return the rules for device profiles."""
     return [
         base.build_rule(
             'cyborg:device_profile:get_all',

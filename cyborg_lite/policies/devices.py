@@ -7,7 +7,6 @@ from cyborg_lite.policies import base
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    """Return the rules for devices."""
     return [*_list_basic_rules(), *_list_action_rules()]
 
 

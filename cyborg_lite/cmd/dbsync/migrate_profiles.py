@@ -48,7 +48,6 @@ class _Migration:
 
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
-    """Add the command ``migrate-profiles``."""
     parser = add_command(
         parsers,
         'migrate-profiles',

@@ -20,7 +20,6 @@ _BATCH: Final = 500  # rows of one transaction
 
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
-    """Add the command ``online_data_migrations``."""
     parser = add_command(
         parsers,
         'online_data_migrations',

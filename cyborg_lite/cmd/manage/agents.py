@@ -13,7 +13,6 @@ from cyborg_lite.rpc.security.keys import Peer, Role, derive_key
 
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
-    """Add the commands ``agent ...``."""
     commands = add_group(parsers, 'agent', 'manage the agents on the hosts')
     forget = add_command(
         commands,

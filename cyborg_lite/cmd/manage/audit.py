@@ -39,7 +39,6 @@ _OUTCOME_TEXTS: Final = {
 
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
-    """Add the command ``audit``."""
     parser = add_command(
         parsers,
         'audit',

@@ -19,7 +19,6 @@ _REASON_WIDTH: Final = 60  # characters in the table; JSON has the whole text
 
 # Any, here and below: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
-    """Add the command ``cleaning list``."""
     commands = add_group(parsers, 'cleaning', 'list unclean units')
     listing = add_command(
         commands,

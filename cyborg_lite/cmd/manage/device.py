@@ -17,7 +17,6 @@ from cyborg_lite.model.devices.impact import DeviceImpact
 
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
-    """Add the group ``device``."""
     commands = add_group(parsers, 'device', 'show what a device affects')
     impact = add_command(
         commands,

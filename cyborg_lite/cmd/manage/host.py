@@ -31,7 +31,6 @@ from cyborg_lite.model.text import format_count
 
 # Any, here and below: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
-    """Add the commands ``host ...``."""
     commands = add_group(parsers, 'host', 'list, disable or forget hosts')
     listing = add_command(commands, 'list', 'list hosts with their agents and devices')
     listing.add_argument('--format', choices=['table', 'json'], default='table')

@@ -108,7 +108,6 @@ Answers = Mapping[str, str]
 
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
-    """Add the command ``init``."""
     parser = add_command(
         parsers,
         'init',

@@ -21,7 +21,6 @@ from cyborg_lite.model.ownership.owners import (
 
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
-    """Add the command ``ownership``."""
     parser = add_command(
         parsers,
         'ownership',

@@ -30,7 +30,6 @@ from cyborg_lite.model.text import format_count
 
 # Any: the parsers of argparse have no public type.
 def add_parsers(parser: Any) -> None:
-    """Add the commands below ``ownership``."""
     commands = parser.add_subparsers(title='commands', metavar='COMMAND')
     plan = add_command(
         commands,

@@ -72,7 +72,6 @@ class Line:
 
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
-    """Add the command ``placement audit``."""
     commands = add_group(parsers, 'placement', 'compare with Placement')
     audit = add_command(
         commands, 'audit', 'list differences; the exit status is 1 if there is one'

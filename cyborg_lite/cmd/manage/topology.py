@@ -29,7 +29,6 @@ _FORMATS: Final[Mapping[str, Callable[[HostTopology], str]]] = {
 
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
-    """Add the command ``topology``."""
     command = add_command(
         parsers,
         'topology',
