@@ -179,7 +179,7 @@ class Cloud:
         """Start a daemon with options of ``[DEFAULT]`` and wait until it is ready."""
         section = 'api' if binary == 'controller' else binary
         extra: Options = {section: {'workers': workers}, 'DEFAULT': default}
-        word = 'Ready.' if workers == 1 else 'is ready.'
+        word = 'Ready.'
         file = self.directory / f'{name or binary}.log'
         # An earlier daemon of the same name wrote into the same file.
         earlier = file.read_text(errors='replace').count(word) if file.exists() else 0
