@@ -85,3 +85,8 @@ def test_append_full_journal_drops_oldest_events(tmp_path: Path) -> None:
     for address in 'abcde':
         journal.append(build_events(address))
     assert list_unsent(journal) == [(3, 'c'), (4, 'd'), (5, 'e')]
+
+
+def test_append_truncates_reason(joined_journal: Journal) -> None:
+    joined_journal.append([NewEvent(HostEventKind.HEALTH, 'a', reason='x' * 1000)])
+    assert len(joined_journal.list_unsent(1)[0].reason) == 255
