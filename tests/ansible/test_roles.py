@@ -42,6 +42,7 @@ def _variables(wheels: Path, **variables: Any) -> Mapping[str, Any]:
         'cyborg_lite_database_connection': 'sqlite:////var/lib/cyborg-lite/db.sqlite',
         'cyborg_lite_drivers': ['nvidia_gpu_driver'],
         'cyborg_lite_nova_service_user': {'username': 'nova', 'password': 'secret'},
+        'cyborg_lite_proxy': 'haproxy',
         'cyborg_lite_manage_units': False,
         'hardware_apply': False,
         **variables,
@@ -74,7 +75,11 @@ def test_site_first_run_installs_second_changes_nothing(
     assert first.returncode == 0, first.output
     files = play.list_files()
     configuration = files['/etc/cyborg-lite/cyborg-lite.conf'][1].decode()
-    for line in ('host = compute-1', 'enabled_drivers = nvidia_gpu_driver'):
+    for line in (
+        'host = compute-1',
+        'port = 6667',
+        'enabled_drivers = nvidia_gpu_driver',
+    ):
         assert line in configuration
     for name in ('agent.key', 'api.key', 'agent-key-secret'):
         mode, content = files[f'/etc/cyborg-lite/{name}']
@@ -94,6 +99,8 @@ def test_site_first_run_installs_second_changes_nothing(
         b'send_service_user_token = true'
         in (files['/etc/nova/nova.conf.d/50-cyborg-lite.conf'][1])
     )
+    proxy = (ROOT / 'etc/proxy/haproxy.cfg').read_bytes()
+    assert files['/etc/haproxy/haproxy.cfg'][1] == proxy
     assert b'cyborg-lite:' in files['/etc/passwd'][1]
     second = play.run('site')
     assert (second.returncode, second.change_count) == (0, 0), second.output
