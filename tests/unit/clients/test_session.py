@@ -159,6 +159,7 @@ def test_send_timeout_raises_service_unavailable(
         ({'itemNotFound': {'code': 404, 'message': 'No server'}}, 'No server'),
         ({'error': {'message': 'Not yours'}}, 'Not yours'),
         ({'odd': 1}, 'Not Found'),
+        ({'errors': 5}, 'Not Found'),
         (['odd'], 'Not Found'),
         (b'<html>plain</html>', 'Not Found'),
     ],
@@ -342,11 +343,3 @@ def test_send_unfollowed_redirect_raises(remote: Remote, service: HttpService) -
     service.answers['DELETE /thing'] = Answer(300, {})
     with pytest.raises(RemoteError):
         remote.send('DELETE', '/thing')
-
-
-def test_send_client_error_with_unusual_errors_raises(
-    remote: Remote, service: HttpService
-) -> None:
-    service.answers['GET /thing'] = Answer(400, {'errors': 5})
-    with pytest.raises(RemoteError):
-        remote.send('GET', '/thing')

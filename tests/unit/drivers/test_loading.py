@@ -89,35 +89,10 @@ def test_load_reads_cyborg_sections(parse: Parse) -> None:
     ]
 
 
-def test_load_conflicting_cyborg_sections_raises(parse: Parse) -> None:
-    conf = parse(
-        '[gpu_devices]\nenabled_vgpu_types = nvidia-35, nvidia-36\n'
-        '[vgpu_nvidia-35]\ndevice_addresses = 0000:84:00.0\n'
-        '[vgpu_nvidia-36]\ndevice_addresses = 0000:84:00.0\n'
-    )
-    with pytest.raises(ConfigurationError, match=r'vgpu_nvidia-36.*0000:84:00.0'):
-        loading.load_drivers(['nvidia_gpu_driver'], _HOST, conf)
-
-
 def test_load_invalid_rule_raises(parse: Parse) -> None:
     conf = parse('[nvidia_gpu_driver]\nvgpu_types = nvidia-35\n')
     with pytest.raises(ConfigurationError, match='nvidia-35'):
         loading.load_drivers(['nvidia_gpu_driver'], _HOST, conf)
-
-
-def test_list_opts_includes_all_drivers() -> None:
-    options = dict(loading.list_opts())
-    assert [option.name for option in options['nvidia_gpu_driver']] == [
-        'offer_without_reset',
-        'vgpu_types',
-        'change_timeout',
-        'creates_mdevs',
-        'vgpu_resource_class',
-        'modes',
-        'groups',
-        'fabric_partitions',
-    ]
-    assert 'fake_driver' not in options
 
 
 def test_entry_points_match_driver_names() -> None:

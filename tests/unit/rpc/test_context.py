@@ -3,29 +3,7 @@
 
 from oslo_context import context as oslo_context
 
-from cyborg_lite.rpc.context import RequestContext, daemon_context, request_context
-
-
-def test_to_dict_never_contains_token() -> None:
-    context = RequestContext(auth_token='gAAAA-secret', user_id='joe')
-    assert context.to_dict()['auth_token'] is None
-    assert 'gAAAA-secret' not in str(context.to_wire())
-
-
-def test_to_wire_omits_default_values() -> None:
-    context = RequestContext(request_id='req-1', project_id='lab')
-    values = context.to_wire()
-    assert values['request_id'] == 'req-1'
-    assert values['project_id'] == 'lab'
-    assert not {'roles', 'read_only', 'domain', 'is_admin'} & values.keys()
-
-
-def test_from_dict_restores_service_request() -> None:
-    for service_request in (True, False):
-        context = RequestContext(service_request=service_request, roles=['member'])
-        restored = RequestContext.from_dict(context.to_wire())
-        assert restored.service_request is service_request
-        assert restored.roles == ['member']
+from cyborg_lite.rpc.context import daemon_context, request_context
 
 
 def test_daemon_context_is_admin_with_new_request_id() -> None:

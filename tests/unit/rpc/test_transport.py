@@ -28,7 +28,6 @@ from cyborg_lite.rpc.client import (
     Client,
     connect_agents,
     connect_conductor,
-    is_reachable,
 )
 from cyborg_lite.rpc.context import RequestContext, daemon_context
 from cyborg_lite.rpc.dispatcher import Dispatcher, serves, serves_host
@@ -118,12 +117,6 @@ def services(bus: Any) -> Iterator[Services]:
     server.stop()
 
 
-def test_is_reachable_running_conductor_returns_true(
-    bus: Any, services: Services
-) -> None:
-    assert is_reachable(connect_conductor(bus), daemon_context())
-
-
 def test_call_without_server_ends_after_timeout(bus: Any) -> None:
     with pytest.raises(ServiceUnavailable):
         connect_conductor(bus, timeout=0).list_arqs(daemon_context(), Query())
@@ -162,10 +155,6 @@ def test_call_never_transmits_token(bus: Any, services: Services) -> None:
     connect_conductor(bus).heartbeat(caller, 'cpu1', 'digest', '1')
     assert services.callers[0].auth_token is None
     assert 'gAAAA-secret' not in str(caller.to_dict())
-
-
-def test_daemon_context_has_unique_request_id() -> None:
-    assert daemon_context().request_id != daemon_context().request_id
 
 
 def test_call_own_exception_is_raised_with_its_type(

@@ -4,11 +4,9 @@
 import json
 import logging
 from collections.abc import Callable
-from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd.manage import main
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import devices, modes, reconfigurations
@@ -27,14 +25,6 @@ from tests.doubles.placement import FakePlacement
 
 Out = pytest.CaptureFixture[str]
 Run = Callable[..., int]
-
-
-@pytest.fixture
-def placement(monkeypatch: pytest.MonkeyPatch) -> FakePlacement:
-    placement = FakePlacement()
-    placement.create_provider(str(uuid4()), HOST, None)
-    monkeypatch.setattr(Placement, 'from_config', lambda conf: placement)
-    return placement
 
 
 @pytest.fixture

@@ -7,27 +7,17 @@ from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd.manage import main
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.providers.providers import ProviderInventory
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG
 from tests.builders.provider_rows import add_device, change_deployable, remove_devices
+from tests.builders.reports import HOST
 from tests.doubles.placement import FakePlacement
 
 Out = pytest.CaptureFixture[str]
 Run = Callable[..., int]
-
-HOST = 'compute-1'
-
-
-@pytest.fixture
-def placement(monkeypatch: pytest.MonkeyPatch) -> FakePlacement:
-    placement = FakePlacement()
-    placement.create_provider(str(uuid4()), HOST, None)
-    monkeypatch.setattr(Placement, 'from_config', lambda conf: placement)
-    return placement
 
 
 @pytest.fixture

@@ -156,14 +156,6 @@ def test_classify_vf_without_reset_withholds_card(
     assert 'cannot reset' in device.health_reason
 
 
-def test_classify_card_in_use_marks_handle(
-    driver: _Driver, function: PciFunction
-) -> None:
-    (handle,) = _device(driver, FpgaCard(function, _CARD, in_use=True)).root.handles
-    assert handle.in_use
-    assert not handle.needs_host  # the driver loads no bitstreams
-
-
 def test_restore_card_returns_what_deployables_contain(
     driver: _Driver, function: PciFunction
 ) -> None:

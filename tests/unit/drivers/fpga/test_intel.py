@@ -10,7 +10,6 @@ from cyborg_lite.drivers.fpga.intel import IntelFpga
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.inventory.host_report import (
-    Deployable,
     Device,
     DiscoveryResult,
     Health,
@@ -42,32 +41,6 @@ def _directory(host: Host, address: str) -> Path:
     return (host.root / 'sys/bus/pci/devices' / address).resolve()
 
 
-def test_classify_virtual_function_has_no_device(host: Host) -> None:
-    sysfs_tree.build('fpga-intel', host.root)
-    result = _results(host)['0000:be:00.1']
-    assert result.device is None
-    assert result.reason == f'virtual function of {_ON_VIRTUAL}'
-
-
-def test_discover_card_has_region_tree(host: Host) -> None:
-    sysfs_tree.build('fpga-intel', host.root)
-    root = _device(host, _ON_VIRTUAL).root
-    names = [item.name.removeprefix('compute-1_') for item in root.walk()]
-    region = f'{_ON_VIRTUAL}_region0'
-    assert names == [_ON_VIRTUAL, region, f'{region}_vf0']
-    # Only the root has a provider.
-    assert [item.resource_class for item in root.walk()] == ['FPGA', None, None]
-    assert all(not item.handles for item in root.children)
-
-
-def test_discover_device_address_is_physical_function(host: Host) -> None:
-    sysfs_tree.build('fpga-intel', host.root)
-    device = _device(host, _ON_VIRTUAL)
-    assert device.control_address == _ON_VIRTUAL
-    assert device.root.handles[0].key == '0000:be:00.1'
-    assert device.root.handles[0].needs_host
-
-
 def test_discover_attributes_describe_card(host: Host) -> None:
     sysfs_tree.build('fpga-intel', host.root)
     attributes = _device(host, _ON_CARD).root.attributes
@@ -91,18 +64,6 @@ def test_discover_empty_region_has_no_function(afu_id: str, host: Host) -> None:
     root = _device(host, _ON_CARD).root
     assert bitstreams.FUNCTION not in root.attributes
     assert not [trait for trait in root.traits if 'FUNCTION' in trait]
-
-
-def test_discover_manager_error_is_degraded(host: Host) -> None:
-    sysfs_tree.build('fpga-intel', host.root)
-    fme = _directory(host, _ON_CARD) / 'fpga_region/region0/dfl-fme.0'
-    manager = fme / 'dfl-fme-mgr.0/fpga_manager/fpga0'
-    (manager / 'state').write_text('write error\n')
-    (manager / 'status').write_text('reconfig CRC error\n')
-    device = _device(host, _ON_CARD)
-    assert device.health is Health.DEGRADED
-    assert device.health_reason == 'write error: reconfig CRC error'
-    assert (device.root.total, device.root.reserved) == (1, 1)
 
 
 def test_discover_card_without_driver_is_failed(host: Host) -> None:
@@ -143,34 +104,6 @@ def test_classify_unknown_card_with_dfl_is_offered(host: Host, plug: Plug) -> No
     device = _device(host, '0000:01:00.0')
     assert device.model == '8086:ffff'
     assert 'CUSTOM_FPGA_INTEL' in device.root.traits
-
-
-def _with_two_regions(host: Host, plug: Plug) -> Deployable:
-    """Return a card with two virtual functions that have one port each."""
-    sysfs_tree.build('fpga-intel', host.root)
-    directory = _directory(host, _ON_VIRTUAL)
-    second = directory / 'fpga_region/region2/dfl-fme.1/dfl-fme-region.10'
-    (second / 'fpga_region/region9').mkdir(parents=True)
-    (second / 'fpga_region/region9/compat_id').write_text('cd' * 16)
-    virtual = plug(
-        '0000:be:00.2', ('8086', '09c5'), iommu_group=82, **{'class': '120000'}
-    )
-    (directory / 'virtfn1').symlink_to(virtual)
-    (virtual / 'physfn').symlink_to(directory)
-    return _device(host, _ON_VIRTUAL).root
-
-
-def test_discover_separate_regions_are_scheduled(host: Host, plug: Plug) -> None:
-    root = _with_two_regions(host, plug)
-    assert root.resource_class is None
-    assert [part.resource_class for part in root.children] == ['FPGA', 'FPGA']
-    assert [part.handles[0].key for part in root.children] == [
-        '0000:be:00.1',
-        '0000:be:00.2',
-    ]
-    traits = [set(part.traits) for part in root.children]
-    assert f'CUSTOM_FPGA_REGION_INTEL_{"CD" * 16}' in traits[1] - traits[0]
-    assert len({part.provider_uuid for part in root.children}) == 2
 
 
 @pytest.mark.parametrize('address', [_ON_CARD, _OLD])

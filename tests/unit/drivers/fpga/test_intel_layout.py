@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of reading the shell and the ports of Intel FPGA cards."""
 
-import shutil
 from pathlib import Path
 from typing import Final
 
@@ -51,11 +50,6 @@ def test_read_shell_port_is_on_pf_or_vf(
     assert port.is_readable is is_readable
     assert len(port.interface_id) == 32
     assert bool(port.function_id) is is_readable
-
-
-def test_read_shell_without_fpga_driver_is_none(host: Host) -> None:
-    shutil.rmtree(_directory(host, _ON_CARD) / 'fpga_region')
-    assert read_shell(PciFunction(host, _ON_CARD)) is None
 
 
 def test_read_shell_vf_driver_shows_loaded_function(host: Host) -> None:

@@ -142,39 +142,38 @@ def test_program_after_failure_loads_again(intel: Bench) -> None:
     assert len(intel.tool.commands) == 3
 
 
-def test_program_unreadable_port_accepts_kernel_status(
-    host: Host, intel: Bench
-) -> None:
-    """The port cannot be read, so the status of the kernel is sufficient."""
-    bench = Bench(host, '0000:be:00.0', gbs())
+@pytest.fixture
+def unreadable(intel: Bench) -> Bench:
+    """Return a card whose port is a virtual function and cannot be read."""
+    bench = Bench(intel.host, '0000:be:00.0', gbs())
     fme = bench.directory / 'fpga_region/region2/dfl-fme.1'
     manager = fme / 'dfl-fme-mgr.1/fpga_manager/fpga1'
     bench.tool = FakeTool(Path('/nonexistent'), manager, OTHER_FUNCTION)
-    bench.driver = IntelFpga(host, {**_OPTIONS, 'tool': 'fpgaconf'})
+    bench.driver = IntelFpga(bench.host, {**_OPTIONS, 'tool': 'fpgaconf'})
     bench.driver.run_tool = bench.tool
-    device = bench.program()
+    return bench
+
+
+def test_program_unreadable_port_accepts_kernel_status(unreadable: Bench) -> None:
+    """The port cannot be read, so the status of the kernel is sufficient."""
+    device = unreadable.program()
     assert _TRAIT in device.root.traits
-    assert _TRAIT in bench.device.root.traits
-    assert '-F 0x0' in ' '.join(bench.tool.commands[0])
+    assert _TRAIT in unreadable.device.root.traits
+    assert '-F 0x0' in ' '.join(unreadable.tool.commands[0])
 
 
-def test_program_unfinished_load_raises_loading_failed(
-    host: Host, intel: Bench
-) -> None:
+def test_program_unfinished_load_raises_loading_failed(unreadable: Bench) -> None:
     """The tool succeeds, and the port cannot be read."""
-    bench = Bench(host, '0000:be:00.0', gbs())
-    manager = bench.directory / 'fpga_region/region2/dfl-fme.1/dfl-fme-mgr.1'
-    state = manager / 'fpga_manager/fpga1/state'
-    bench.tool = FakeTool(Path('/nonexistent'), None, OTHER_FUNCTION)
+    manager = unreadable.tool._manager
+    assert manager is not None
+    unreadable.tool._manager = None
 
     def stop_in_the_middle() -> None:
-        state.write_text('write\n')
+        (manager / 'state').write_text('write\n')
 
-    bench.tool.meanwhile = stop_in_the_middle
-    bench.driver = IntelFpga(host, {**_OPTIONS, 'tool': 'fpgaconf'})
-    bench.driver.run_tool = bench.tool
+    unreadable.tool.meanwhile = stop_in_the_middle
     with pytest.raises(LoadingFailed, match='write'):
-        bench.program()
+        unreadable.program()
 
 
 @pytest.mark.parametrize(
@@ -230,9 +229,18 @@ def test_program_tool_failure_without_change_raises(intel: Bench) -> None:
     assert intel.device == before
 
 
-def test_program_wrong_function_raises_loading_failed(intel: Bench) -> None:
-    intel.tool.outcome = LoadOutcome.WRONG_ID
-    with pytest.raises(LoadingFailed, match='shows function 0123456789abcdef'):
+@pytest.mark.parametrize(
+    ('outcome', 'reason'),
+    [
+        (LoadOutcome.WRONG_ID, 'shows function 0123456789abcdef'),
+        (LoadOutcome.TIMEOUT, 'timed out after 60 s'),
+    ],
+)
+def test_program_unclear_result_raises_loading_failed(
+    outcome: LoadOutcome, reason: str, intel: Bench
+) -> None:
+    intel.tool.outcome = outcome
+    with pytest.raises(LoadingFailed, match=reason):
         intel.program()
 
 
@@ -243,12 +251,6 @@ def test_program_half_loaded_region_is_degraded(intel: Bench) -> None:
     device = intel.device
     assert device.health is Health.DEGRADED
     assert device.root.reserved == device.root.total == 1
-
-
-def test_program_timeout_raises_loading_failed(intel: Bench) -> None:
-    intel.tool.outcome = LoadOutcome.TIMEOUT
-    with pytest.raises(LoadingFailed, match='timed out after 60 s'):
-        intel.program()
 
 
 def test_program_removed_card_raises(intel: Bench) -> None:

@@ -57,18 +57,6 @@ def test_discover_card_without_region_says_why(host: Host) -> None:
     assert reasons == set(_REASONS)
 
 
-def test_discover_offers_user_function_only(host: Host) -> None:
-    sysfs_tree.build('fpga-xilinx-u250', host.root)
-    keys = [
-        handle.key
-        for result in _results(host).values()
-        if result.device
-        for part in result.device.root.walk()
-        for handle in part.handles
-    ]
-    assert keys == [_USER]
-
-
 @pytest.mark.parametrize('drivers', [('xclmgmt', 'xocl'), (None, None)])
 def test_discover_without_drivers_finds_user_function(
     drivers: tuple[str | None, str | None], host: Host

@@ -31,13 +31,6 @@ def test_discover_identifies_card_by_unique_id(driver: AmdGpu, device: Device) -
     assert 'e0a9b1f4c3d20001' in device.hardware_id
 
 
-def test_read_serial_without_file_returns_none(driver: AmdGpu, tmp_path: Path) -> None:
-    function = PciFunction(Host('compute-1', tmp_path), INSTINCT)
-    assert driver.read_serial(function) == 'e0a9b1f4c3d20001'
-    (tmp_path / function.path('unique_id')).unlink()
-    assert driver.read_serial(function) is None
-
-
 def test_discover_serial_unreadable_keeps_identity(
     driver: AmdGpu, device: Device, tmp_path: Path
 ) -> None:

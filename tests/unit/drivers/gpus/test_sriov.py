@@ -9,9 +9,6 @@ import pytest
 from cyborg_lite.drivers.gpus.intel import IntelGpu
 from cyborg_lite.drivers.gpus.sriov import SriovGpu
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.drivers.pci.card_rules import VGPU_CLASS
-from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
-from cyborg_lite.drivers.pci.shared import SharedPciDriver
 from cyborg_lite.model.traits import OWNER_CYBORG
 from tests.hosts.kernel import FakeKernel
 
@@ -29,17 +26,6 @@ def build_driver(host: Host, **options: Any) -> SriovGpu:
     return IntelGpu(host, {'offer_without_reset': False, **options})
 
 
-@pytest.mark.parametrize(
-    ('options', 'name'),
-    [({}, 'VGPU'), ({'vgpu_resource_class': 'CUSTOM_SMALL_GPU'}, 'CUSTOM_SMALL_GPU')],
-)
-def test_functions_get_class_of_operator(
-    host: Host, options: dict[str, Any], name: str
-) -> None:
-    driver = build_driver(host, **options)
-    assert driver.shared_class(PciFunction(host, _FLEX)) == name
-
-
 def test_shared_card_has_traits_of_functions(host: Host) -> None:
     """A profile for a whole card must not get one of its functions."""
     driver = build_driver(host)
@@ -48,10 +34,5 @@ def test_shared_card_has_traits_of_functions(host: Host) -> None:
     assert traits == (OWNER_CYBORG, 'CUSTOM_INTEL_56C0_SRIOV_VF')
     assert set(traits) <= set(device.root.traits)
     assert device.root.resource_class == 'VGPU'
+    assert device.model == IntelGpu.MODELS['56c0']
     assert _FLEX not in {handle.key for handle in device.root.handles}
-
-
-def test_options_include_those_of_functions_and_groups() -> None:
-    assert VGPU_CLASS in SriovGpu.OPTIONS
-    assert GROUPS_OPTION in SriovGpu.OPTIONS
-    assert set(SharedPciDriver.OPTIONS) <= set(SriovGpu.OPTIONS)

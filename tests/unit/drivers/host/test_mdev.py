@@ -9,7 +9,7 @@ import pytest
 from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.mdev import Mdevs, MdevSpec, list_uuids
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.errors.drivers import DeviceGone, DriverError
+from cyborg_lite.errors.drivers import DeviceGone
 from tests.hosts.kernel import FakeKernel
 
 CARD = '0000:af:00.0'
@@ -49,18 +49,6 @@ def test_exists_compares_type_and_parent(mdevs: Mdevs) -> None:
     mdevs.create(SPEC)
     assert not mdevs.exists(replace(SPEC, type_id='nvidia-234'))
     assert not mdevs.exists(replace(SPEC, parent='0000:3b:00.0'))
-
-
-def test_create_uuid_of_other_mdev_raises(mdevs: Mdevs) -> None:
-    mdevs.create(SPEC)
-    with pytest.raises(DriverError, match=f'Mdev {UUID} exists on {CARD}'):
-        mdevs.create(replace(SPEC, type_id='nvidia-234'))
-
-
-def test_remove_other_mdev_is_ignored(mdevs: Mdevs, kernel: FakeKernel) -> None:
-    mdevs.create(SPEC)
-    mdevs.remove(replace(SPEC, type_id='nvidia-234'))
-    assert UUID in list_mdevs(kernel)
 
 
 @pytest.mark.parametrize(

@@ -33,13 +33,6 @@ def test_execute_does_not_use_shell(tmp_path: Path) -> None:
     assert not trap.exists()
 
 
-def test_execute_does_not_pass_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('OS_PASSWORD', 'secret')
-    code = 'import os; print(sorted(os.environ))'
-    _, output = privileged.execute([sys.executable, '-c', code], 30)
-    assert 'OS_PASSWORD' not in output
-
-
 def test_execute_timeout_kills_children(tmp_path: Path) -> None:
     child = tmp_path / 'child'
     code = (
@@ -62,11 +55,6 @@ def _has_ended(process: int) -> bool:
         return bool(select.select([watched], [], [], 30)[0])
     finally:
         os.close(watched)
-
-
-def test_execute_missing_program_raises() -> None:
-    with pytest.raises(OSError, match='No such file'):
-        privileged.execute(['/nonexistent/fpgaconf'], 1)
 
 
 @pytest.fixture

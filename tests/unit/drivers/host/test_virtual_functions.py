@@ -131,14 +131,6 @@ def test_remove_after_hung_create_disables_own_vfs(
     assert switch.calls == ['disable']
 
 
-def test_remove_foreign_vfs_is_ignored(host: Host, switch: FakeSwitch) -> None:
-    switch.kernel.run(host.root, 'sriov-manage', ['-e', _CARD])
-    virtual = VirtualFunctions(host, switch)
-    virtual.create(PciFunction(host, _CARD), _FIRST)
-    virtual.remove(PciFunction(host, _CARD))
-    assert switch.calls == []
-
-
 def test_remove_foreign_vfs_after_reboot_is_ignored(
     host: Host, switch: FakeSwitch
 ) -> None:

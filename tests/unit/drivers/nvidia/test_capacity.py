@@ -9,12 +9,9 @@ from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.capacity import (
     count_capacity,
     find_card_memory,
-    list_gpu_instances,
-    may_have_type,
     read_driver_version,
 )
 from cyborg_lite.drivers.nvidia.layout import Vgpu, VgpuLayout, VgpuMode, VgpuType
-from tests.hosts import sysfs_tree
 
 _SIXTEEN = tuple(f'0000:41:00.{number}' for number in range(16))
 
@@ -99,40 +96,6 @@ def test_find_card_memory_uses_larger_source(
 ) -> None:
     assert find_card_memory(table_size, largest) == memory
     assert find_card_memory(None, None) is None
-
-
-def test_capacity_without_memory_counts_unknown_types() -> None:
-    vgpu_type = _type('X-24Q')
-    vgpus = (Vgpu(_SIXTEEN[0], 'unknown'),)
-    layout = VgpuLayout(VgpuMode.VENDOR_VFIO, _SIXTEEN, (vgpu_type,), vgpus)
-    assert count_capacity(layout, vgpu_type, None, ()) == 2
-
-
-@pytest.mark.parametrize(
-    ('type_id', 'instance', 'expected'),
-    [
-        ('A100-1-5C', 1, True),
-        ('A100-3-20C', 7, False),
-        ('unknown', None, True),
-        ('unknown', 13, True),
-        ('unknown', 1, False),
-        ('unknown', 0, False),
-    ],
-)
-def test_may_have_type_compares_type_or_instance(
-    type_id: str, instance: int | None, expected: bool
-) -> None:
-    vgpu_type, second = _type('A100-1-5C'), _type('A100-3-20C')
-    vgpu = Vgpu(_SIXTEEN[0], type_id, instance=instance)
-    types = (vgpu_type, second)
-    layout = VgpuLayout(VgpuMode.VENDOR_VFIO, _SIXTEEN, types, (vgpu,))
-    assert may_have_type(layout, vgpu, vgpu_type, 40 << 10) is expected
-
-
-def test_list_gpu_instances_returns_ids_of_card(host: Host) -> None:
-    sysfs_tree.build('a100-sriov-mig', host.root)
-    assert list_gpu_instances(host, '0000:c1:00.0') == (1, 7, 8)
-    assert list_gpu_instances(host, '0000:41:00.0') == ()
 
 
 @pytest.mark.parametrize(

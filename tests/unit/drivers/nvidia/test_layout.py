@@ -35,24 +35,6 @@ def test_read_layout_mode_follows_files(
     assert layout.is_undivided is (counts[1:] == (0, 0))
 
 
-@pytest.mark.parametrize(
-    ('name', 'address', 'file'),
-    [
-        ('a100-sriov-mig', '0000:41:00.5', 'mdev_supported_types'),
-        ('l40s-vendor-vfio', '0000:82:00.5', 'nvidia'),
-    ],
-)
-def test_read_layout_vf_without_files_is_unusable(
-    name: str, address: str, file: str, host: Host
-) -> None:
-    sysfs_tree.build(name, host.root)
-    path = host.root / f'sys/bus/pci/devices/{address}' / file
-    path.rename(path.with_name('gone'))
-    layout = read_layout(PciFunction(host, f'{address[:-4]}00.0'))
-    assert layout.unusable == (address,)
-    assert address in layout.enabled
-
-
 def test_read_layout_merges_creatable_types(host: Host) -> None:
     """A function with an mdev lists no type as available."""
     sysfs_tree.build('a100-sriov-mig', host.root)

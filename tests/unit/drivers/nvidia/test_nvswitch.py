@@ -21,13 +21,6 @@ def _results(host: Host) -> dict[str, DiscoveryResult]:
     return {result.address: result for result in results}
 
 
-def test_nvswitch_is_listed_and_not_reported(host: Host) -> None:
-    sysfs_tree.build('h100-hgx', host.root)
-    result = _results(host)[_SWITCH]
-    assert result.device is None
-    assert result.reason.startswith('NVSwitch: it stays with the host')
-
-
 def test_card_behind_nvswitches_shows_fabric(host: Host) -> None:
     sysfs_tree.build('h100-hgx', host.root)
     assert read_fabric(host, TimedScan()) == Fabric(switches=4, active=4)

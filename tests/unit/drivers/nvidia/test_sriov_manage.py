@@ -13,7 +13,6 @@ from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone
 from tests.doubles.file_driver import FileKernel
 
 CARD = '0000:82:00.0'
-LOCKED = (1, 'Cannot obtain unbindLock for 0000:82:00.0\n')
 
 
 class ToolKernel(FileKernel):
@@ -38,31 +37,6 @@ def card(tmp_path: Path) -> PciFunction:
 
 def build_tool(kernel: ToolKernel, root: Path) -> SriovManage:
     return SriovManage(Writer(root, kernel, 30))
-
-
-def test_enable_and_disable_pass_flag_and_address(
-    card: PciFunction, tmp_path: Path
-) -> None:
-    kernel = ToolKernel((0, ''), (0, ''))
-    tool = build_tool(kernel, tmp_path)
-    tool.enable(card)
-    tool.disable(card)
-    assert kernel.commands == [
-        ['sriov-manage', '-e', CARD],
-        ['sriov-manage', '-d', CARD],
-    ]
-
-
-def test_enable_locked_library_is_retried(card: PciFunction, tmp_path: Path) -> None:
-    kernel = ToolKernel(LOCKED, LOCKED, (0, ''))
-    build_tool(kernel, tmp_path).enable(card)
-    assert len(kernel.commands) == 3
-
-
-def test_enable_locked_three_times_raises(card: PciFunction, tmp_path: Path) -> None:
-    kernel = ToolKernel(LOCKED, LOCKED, LOCKED)
-    with pytest.raises(DeviceBusy, match='unbindLock'):
-        build_tool(kernel, tmp_path).enable(card)
 
 
 @pytest.mark.parametrize(

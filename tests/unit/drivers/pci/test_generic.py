@@ -89,24 +89,31 @@ def test_discover_known_vendor_has_vendor_trait(host: Host, plug: Plug) -> None:
     assert device.root.resource_class == 'CUSTOM_PCI'
 
 
-def test_discover_boot_vga_is_withheld(host: Host, plug: Plug) -> None:
-    plug(_ADDRESS, _IDS, files={'boot_vga': '1'})
-    assert _reason(host, {'vendor_id': '1d55'}) == 'boot VGA of the host'
+_INTERFACE: Final = {'name': 'ens1', 'mac': '02:00:00:00:00:01', 'operstate': 'up'}
 
 
-def test_discover_bridge_is_withheld(host: Host, plug: Plug) -> None:
-    """NVSwitches have this class: a guest would get the links of all GPUs."""
-    plug(_ADDRESS, ('10de', '22a3'), **{'class': '068000', 'driver': None})
-    reason = _reason(host, {'vendor_id': '10de'})
-    assert reason == 'in use by the host: a bridge, which other functions need'
-
-
-def test_discover_active_network_is_withheld(host: Host, plug: Plug) -> None:
-    interface = {'name': 'ens1', 'mac': '02:00:00:00:00:01', 'operstate': 'up'}
-    fields = {'class': '020000', 'driver': 'igb', 'net': [interface]}
-    plug(_ADDRESS, ('8086', '1521'), **fields)
-    reason = _reason(host, {'vendor_id': '8086'})
-    assert reason == 'in use by the host: its interface ens1 is up'
+@pytest.mark.parametrize(
+    ('ids', 'fields', 'reason'),
+    [
+        (_IDS, {'files': {'boot_vga': '1'}}, 'boot VGA of the host'),
+        # NVSwitches have this class: a guest would get the links of all GPUs.
+        (
+            ('10de', '22a3'),
+            {'class': '068000', 'driver': None},
+            'in use by the host: a bridge, which other functions need',
+        ),
+        (
+            ('8086', '1521'),
+            {'class': '020000', 'driver': 'igb', 'net': [_INTERFACE]},
+            'in use by the host: its interface ens1 is up',
+        ),
+    ],
+)
+def test_discover_function_of_host_is_withheld(
+    host: Host, plug: Plug, ids: tuple[str, str], fields: dict[str, Any], reason: str
+) -> None:
+    plug(_ADDRESS, ids, **fields)
+    assert _reason(host, {'vendor_id': ids[0]}) == reason
 
 
 def test_discover_root_disk_controller_is_withheld(host: Host, plug: Plug) -> None:

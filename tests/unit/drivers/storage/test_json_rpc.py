@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.drivers.storage.json_rpc import CallRefused, JsonRpc, ServerUnreachable
+from cyborg_lite.drivers.storage.json_rpc import JsonRpc
 from tests.doubles.spdk import SOCKET, FakeSpdk
 
 
@@ -31,27 +31,3 @@ def test_call_returns_result(server: FakeSpdk, client: JsonRpc) -> None:
 def test_call_large_answer_is_read_whole(server: FakeSpdk, client: JsonRpc) -> None:
     server.subsystems = [{'nqn': 'x' * 1000}] * 1000
     assert client.call('nvmf_get_subsystems') == server.subsystems
-
-
-def test_call_unknown_method_is_marked(server: FakeSpdk, client: JsonRpc) -> None:
-    with pytest.raises(CallRefused, match='Method not found') as caught:
-        client.call('colour')
-    assert caught.value.is_unknown
-    with pytest.raises(CallRefused, match='Invalid parameters') as caught:
-        client.call('nvmf_subsystem_add_host', nqn='x', host='y')
-    assert not caught.value.is_unknown
-
-
-@pytest.mark.parametrize('reply', [b'', b'{"result": 1', b'nothing'])
-def test_call_damaged_answer_raises(
-    reply: bytes, server: FakeSpdk, client: JsonRpc
-) -> None:
-    server.reply = reply
-    with pytest.raises(ServerUnreachable, match=r'spdk\.sock does not answer'):
-        client.call('spdk_get_version')
-
-
-def test_call_without_server_raises(server: FakeSpdk, client: JsonRpc) -> None:
-    server.stop()
-    with pytest.raises(ServerUnreachable, match='Connection refused'):
-        client.call('spdk_get_version')

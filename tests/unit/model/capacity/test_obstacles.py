@@ -56,17 +56,6 @@ def test_explain_provider_lists_permanent_reasons_first() -> None:
 
 
 @pytest.mark.parametrize(
-    'fields',
-    [{'closed': ReasonCode.MAINTENANCE}, {'free_handles': 1}, {'rp_uuid': 'b'}],
-)
-def test_can_serve_now_requires_free_handles(fields: dict[str, object]) -> None:
-    available = replace(WORST, closed=None, free=2, free_handles=2)
-    candidates = replace(CANDIDATES, offers={'a': {'PGPU': 2}})
-    assert obstacles.can_serve_now(candidates, available)
-    assert not obstacles.can_serve_now(candidates, replace(available, **fields))  # type: ignore[arg-type]  # fields
-
-
-@pytest.mark.parametrize(
     ('state', 'progress', 'reason', 'text'),
     [
         (CleanState.DIRTY, '', '', 'Unit u0 waits for its clean.'),

@@ -27,6 +27,8 @@ from tests.builders.reports import (
 from tests.doubles.host_store import StoredHost
 
 FREE_SLOT = 0x5E
+_CARD = card(1, serial='s')
+(_HANDLE,) = _CARD.root.handles
 
 
 @pytest.fixture
@@ -268,38 +270,29 @@ def test_diff_report_preserves_unusual_child_name(stored_host: StoredHost) -> No
 
 
 @pytest.mark.parametrize(
-    ('changed', 'concerned'),
-    [
-        ({'total': 2}, True),
-        ({'reserved': 1}, True),
-        ({'traits': ('OWNER_CYBORG',)}, True),
-        ({'resource_class': 'CUSTOM_X'}, True),
-        ({'attributes': {'numa': '1'}}, False),
-        ({'handles': (replace(attach_handle(1, 0), in_use=True),)}, True),
-        ({'handles': (replace(attach_handle(1, 0), info={'bus': '7'}),)}, False),
-    ],
-)
-def test_diff_report_concerns_placement_for_provider_fields(
-    stored_host: StoredHost, changed: dict[str, object], concerned: bool
-) -> None:
-    stored_host.report(report(card(1, serial='s')))
-    changes = stored_host.report(report(with_root(card(1, serial='s'), **changed)))
-    assert changes
-    assert changes.concern_placement is concerned
-
-
-@pytest.mark.parametrize(
     ('device', 'concerned'),
     [
-        (replace(card(1, serial='s'), health=Health.FAILED), True),
-        (replace(card(1, serial='s'), std_board_info={}), False),
-        (replace(card(1, serial='s'), driver='other'), False),
+        (with_root(_CARD, total=2), True),
+        (with_root(_CARD, reserved=1), True),
+        (with_root(_CARD, traits=('OWNER_CYBORG',)), True),
+        (with_root(_CARD, resource_class='CUSTOM_X'), True),
+        (with_root(_CARD, attributes={'numa': '1'}), False),
+        (with_root(_CARD, handles=(replace(attach_handle(1, 0), in_use=True),)), True),
+        (
+            with_root(
+                _CARD, handles=(replace(attach_handle(1, 0), info={'bus': '7'}),)
+            ),
+            False,
+        ),
+        (replace(_CARD, health=Health.FAILED), True),
+        (replace(_CARD, std_board_info={}), False),
+        (replace(_CARD, driver='other'), False),
     ],
 )
-def test_diff_report_concerns_placement_for_health(
+def test_diff_report_concerns_placement_for_offer_and_health(
     stored_host: StoredHost, device: Device, concerned: bool
 ) -> None:
-    stored_host.report(report(card(1, serial='s')))
+    stored_host.report(report(_CARD))
     changes = stored_host.report(report(device))
     assert changes
     assert changes.concern_placement is concerned

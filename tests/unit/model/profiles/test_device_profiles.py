@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the number of ARQs and handles of a device profile."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from cyborg_lite.model.profiles.device_profiles import (
     AttachTarget,
-    DeviceProfile,
     Group,
 )
 
@@ -33,17 +30,6 @@ def test_requirements_count_one_arq_per_accelerator(
     group: dict[str, str], count: int
 ) -> None:
     assert Group.parse(group).requirements.arq_count == count
-
-
-def test_resource_classes_lists_classes_of_all_groups() -> None:
-    profile = DeviceProfile(
-        uuid='u',
-        name='n',
-        description=None,
-        groups=({'resources:FPGA': '1', 'accel:x': 'y'}, {'resources:GPU': '1'}),
-        created_at=datetime(2026, 1, 1, tzinfo=UTC),
-    )
-    assert profile.resource_classes() == {'FPGA', 'GPU'}
 
 
 @pytest.mark.parametrize(

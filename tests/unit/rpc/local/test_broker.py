@@ -2,14 +2,12 @@
 """Tests of the queues of the local messaging driver, without threads where possible."""
 
 import json
-import threading
 
 import pytest
 
-from cyborg_lite.rpc.local.broker import Answer, Broker, Key, Listener, Message
+from cyborg_lite.rpc.local.broker import Broker, Key, Listener, Message
 
 ANY: Key = ('exchange', 'topic', None)
-NAMED: Key = ('exchange', 'topic', 'server-1')
 
 
 @pytest.fixture
@@ -33,19 +31,6 @@ def test_deliver_before_join_is_received_in_order(broker: Broker) -> None:
     assert [poll(listener) for _ in range(4)] == [[0], [1], [2], []]
 
 
-def test_deliver_is_received_by_one_listener(broker: Broker) -> None:
-    first, second = broker.join((ANY,)), broker.join((ANY,))
-    broker.deliver(ANY, build_message(broker, 1))
-    assert poll(first) + poll(second) == [1]
-
-
-def test_named_message_is_received_by_named_listener(broker: Broker) -> None:
-    any_listener, named_listener = broker.join((ANY,)), broker.join((NAMED, ANY))
-    broker.deliver(NAMED, build_message(broker, 1, NAMED))
-    assert poll(any_listener) == []
-    assert poll(named_listener) == [1]
-
-
 def test_fan_out_reaches_present_listeners_only(broker: Broker) -> None:
     listeners = [broker.join((ANY,)) for _ in range(2)]
     broker.fan_out(ANY, '[{}, {"n": 7}]')
@@ -58,16 +43,6 @@ def test_fan_out_precedes_queued_messages(broker: Broker) -> None:
     broker.deliver(ANY, build_message(broker, 1))
     broker.fan_out(ANY, '[{}, {"n": 2}]')
     assert [poll(listener), poll(listener)] == [[2], [1]]
-
-
-def test_withdraw_removes_queued_message(broker: Broker) -> None:
-    withdrawn, queued = build_message(broker, 1), build_message(broker, 2)
-    for message in (withdrawn, queued):
-        broker.deliver(ANY, message)
-    broker.withdraw(ANY, withdrawn)
-    broker.withdraw(ANY, withdrawn)
-    listener = broker.join((ANY,))
-    assert [poll(listener), poll(listener)] == [[2], []]
 
 
 def test_withdraw_received_message_has_no_effect(broker: Broker) -> None:
@@ -87,46 +62,3 @@ def test_stopped_listener_receives_nothing(broker: Broker) -> None:
     broker.fan_out(ANY, '[{}, {"n": 2}]')
     assert listener.poll() == []
     assert poll(broker.join((ANY,))) == [1]
-
-
-def test_stop_wakes_waiting_listener(broker: Broker) -> None:
-    listener = broker.join((ANY,))
-    results: list[object] = []
-    thread = threading.Thread(target=lambda: results.append(listener.poll()))
-    thread.start()
-    listener.stop()
-    thread.join(30)
-    assert results == [[]]
-
-
-def test_reply_is_stored_in_answer(broker: Broker) -> None:
-    message = build_message(broker)
-    message.answer = Answer()
-    message.reply({'a': 1})
-    text = message.answer.wait(0, None)
-    assert text is not None
-    assert json.loads(text) == {'result': {'a': 1}, 'failure': None}
-
-
-def test_reply_with_failure_contains_serialized_exception(broker: Broker) -> None:
-    message = build_message(broker)
-    message.answer = Answer()
-    with pytest.raises(ZeroDivisionError) as caught:
-        raise ZeroDivisionError('of a test')
-    message.reply(failure=(caught.type, caught.value, caught.tb))
-    text = message.answer.wait(0, None)
-    assert text is not None
-    failure_text = json.loads(text)['failure']
-    assert json.loads(failure_text)['class'] == 'ZeroDivisionError'
-
-
-def test_reply_to_cast_is_ignored(broker: Broker) -> None:
-    message = build_message(broker)
-    message.reply('x')
-    message.heartbeat()
-    assert message.answer is None
-
-
-def test_answer_without_reply_times_out() -> None:
-    assert Answer().wait(0.001, None) is None
-    assert Answer().wait(None, 0.001) is None
