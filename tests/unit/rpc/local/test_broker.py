@@ -8,6 +8,7 @@ import pytest
 from cyborg_lite.rpc.local.broker import Broker, Key, Listener, Message
 
 ANY: Key = ('exchange', 'topic', None)
+NAMED: Key = ('exchange', 'topic', 'server-1')
 
 
 @pytest.fixture
@@ -29,6 +30,13 @@ def test_deliver_before_join_is_received_in_order(broker: Broker) -> None:
         broker.deliver(ANY, build_message(broker, number))
     listener = broker.join((ANY,))
     assert [poll(listener) for _ in range(4)] == [[0], [1], [2], []]
+
+
+def test_named_message_is_received_by_named_listener(broker: Broker) -> None:
+    any_listener, named_listener = broker.join((ANY,)), broker.join((NAMED, ANY))
+    broker.deliver(NAMED, build_message(broker, 1, NAMED))
+    assert poll(any_listener) == []
+    assert poll(named_listener) == [1]
 
 
 def test_fan_out_reaches_present_listeners_only(broker: Broker) -> None:
@@ -62,3 +70,10 @@ def test_stopped_listener_receives_nothing(broker: Broker) -> None:
     broker.fan_out(ANY, '[{}, {"n": 2}]')
     assert listener.poll() == []
     assert poll(broker.join((ANY,))) == [1]
+
+
+def test_reply_to_cast_is_ignored(broker: Broker) -> None:
+    message = build_message(broker)
+    message.reply('x')
+    message.heartbeat()
+    assert message.answer is None
