@@ -165,6 +165,26 @@ def test_bind_missing_field_is_named(nova: Client, field: str) -> None:
     assert field in answer.fault
 
 
+@pytest.mark.parametrize(
+    ('patch', 'reason'),
+    [
+        ([*build_bind(), *build_unbind()], 'the operations must be all add or all'),
+        ([build_add('hostname', 'a')], 'lacks device_rp_uuid, instance_uuid.'),
+        (build_bind('x'), '/instance_uuid must be a UUID.'),
+        (build_bind(hostname=''), '/hostname must be a string of 1 to 255 characters'),
+        (build_bind(INSTANCE, build_add('hostname', 'b')), '/hostname is repeated.'),
+        ([build_add('state', 'Bound')], 'the path /state does not exist.'),
+    ],
+)
+def test_patch_invalid_names_reason(
+    nova: Client, patch: list[Operation], reason: str
+) -> None:
+    uuid = nova.create_arqs()[0]['uuid']
+    assert reason in nova.patch('/accelerator_requests', {uuid: patch}).fault
+    body = {uuid: build_bind(), uuid.upper(): build_bind()}
+    assert f'{uuid} is repeated' in nova.patch('/accelerator_requests', body).fault
+
+
 def test_bind_unknown_arq_returns_404(nova: Client) -> None:
     answer = nova.patch('/accelerator_requests', {UNKNOWN: build_bind()})
     assert (answer.status, UNKNOWN in answer.fault) == (404, True)

@@ -24,9 +24,10 @@ def test_list_bitstreams_shows_properties_and_reasons(newest: Client) -> None:
         {'bs-name': 'nlb-0', 'vendor': 'intel', 'function_uuid': 'ab'},
         ('It is for board u250, not pac.',),
     )
-    newest.conductor.answers['list_bitstreams'] = (listed,)
+    fitting = ListedBitstream(IMAGE, 'other', 7, {}, ())
+    newest.conductor.answers['list_bitstreams'] = (listed, fitting)
     answer = newest.get(f'/bitstreams?deployable={uuid.upper()}')
-    (bitstream,) = answer.json['bitstreams']
+    bitstream, other = answer.json['bitstreams']
     assert answer.status == 200
     properties = {key: value for key, value in bitstream.items() if value is not None}
     assert properties == {
@@ -40,6 +41,7 @@ def test_list_bitstreams_shows_properties_and_reasons(newest: Client) -> None:
         'reasons': ['It is for board u250, not pac.'],
     }
     assert {'region_uuid', 'shell_id', 'driver_path'} <= bitstream.keys()
+    assert (other['accepted'], other['reasons']) == (True, [])
 
 
 def test_list_bitstreams_filters_reach_conductor(newest: Client) -> None:

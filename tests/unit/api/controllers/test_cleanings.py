@@ -2,6 +2,7 @@
 """Tests of cleans of devices at microversion 2.7."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -116,3 +117,24 @@ def test_retry_without_body_cleans_all_units(newest: Client) -> None:
 def test_cleanings_unknown_device_returns_404(newest: Client) -> None:
     add_failed(newest)
     assert newest.get('/devices/not-a-uuid/cleanings').status == 404
+
+
+@pytest.mark.parametrize(
+    ('action', 'body'),
+    [
+        ('retry', {'unit': ''}),
+        ('retry', {'unit': 'u' * 129}),
+        ('retry', {'name': 'x'}),
+        ('retry', []),
+        ('accept', None),
+        ('accept', {'name': ''}),
+        ('accept', {'name': 'x', 'force': True}),
+    ],
+)
+# Any: JSON values.
+def test_cleanings_invalid_body_is_refused(
+    newest: Client, action: str, body: Any
+) -> None:
+    answer = newest.post(f'{add_failed(newest)}/{action}', body)
+    assert answer.status in (400, 415)
+    assert not newest.conductor.list_arguments('accept_units', 'actor')

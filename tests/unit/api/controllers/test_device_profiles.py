@@ -230,6 +230,13 @@ def test_show_profile_name_like_uuid(client: Client) -> None:
     assert not client.conductor.profiles
 
 
+def test_show_profile_uuid_precedes_name(client: Client) -> None:
+    created = client.create_profile()
+    client.create_profile(created['uuid'])
+    path = f'/device_profiles/{created["uuid"]}'
+    assert client.get(path).json['device_profile'] == created
+
+
 # --- delete -----------------------------------------------------------------------
 
 

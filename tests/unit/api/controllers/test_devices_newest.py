@@ -2,6 +2,7 @@
 """Tests of devices at microversion 2.4: status, usage, maintenance, pages."""
 
 import dataclasses
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,21 @@ def test_show_device_has_usage(newest: Client) -> None:
         'memory_used': 2**40,
         'counters': {'ecc': 3},
     }
+
+
+def test_show_device_has_ages_since_2_5(newest: Client) -> None:
+    now = datetime.now(UTC)
+    values = {'telemetry': codec.dump(Usage(busy_percent=0.0)), 'health_since': now}
+    database = newest.conductor.database
+    device = add_device(database, telemetry_at=now - timedelta(hours=1), **values)
+    view = newest.at('2.5').get(f'/devices/{device.uuid}').json
+    assert 3600 <= view['usage_age'] < 7200
+    assert view['health_since'] == now.isoformat()
+    assert view['usage']['busy_percent'] == 0.0
+    older = newest.get(f'/devices/{device.uuid}').json
+    assert not {'usage_age', 'health_since'} & older.keys()
+    other = newest.at('2.5').get(f'/devices/{add_device(database).uuid}').json
+    assert other['usage_age'] is None
 
 
 def test_show_device_as_manager_hides_arqs(newest: Client) -> None:

@@ -89,6 +89,11 @@ def test_fields_of_job(newest: Client) -> None:
     assert newest.get(f'/jobs/{job["uuid"]}?fields=kind').json == expected
 
 
+def test_unlike_field_is_refused_with_valid_fields(newest: Client) -> None:
+    answer = newest.get('/devices?fields=UUID')
+    assert answer.fault.startswith('Unknown field UUID. Valid fields: arqs, arqs_count')
+
+
 def test_next_link_keeps_fields(newest: Client) -> None:
     path = '/devices?limit=1&fields=uuid&fields=type'
     (link,) = newest.get(path).json['devices_links']

@@ -204,6 +204,7 @@ def test_create_job_returns_it(
         ({'kind': 'reconcile'}, 'reconcile requires a hostname'),
         ({'kind': 'refresh', 'hostname': ''}, 'refresh requires a hostname'),
         ({'kind': 'refresh', 'hostname': 'a\0'}, 'NUL'),
+        ({'kind': 'refresh', 'hostname': 'x' * 256}, 'hostname'),
         ({'kind': 'bind'}, 'kind must be audit or reconcile or refresh'),
         ({}, 'lacks kind'),
     ],

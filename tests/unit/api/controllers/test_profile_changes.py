@@ -204,6 +204,8 @@ def test_create_profiles_several_at_once(newest: Client) -> None:
         'dp3',
     ]
     assert newest.at('2.3').post('/device_profiles', body).status == 400
+    answer = newest.post('/device_profiles', body * 51)
+    assert (answer.status, 'at most 100' in answer.fault) == (400, True)
 
 
 @pytest.mark.parametrize('last', ['dp1', 'dp2', 'a b'])
