@@ -27,7 +27,7 @@ def test_list_bitstreams_shows_properties_and_reasons(newest: Client) -> None:
     fitting = ListedBitstream(IMAGE, 'other', 7, {}, ())
     newest.conductor.answers['list_bitstreams'] = (listed, fitting)
     answer = newest.get(f'/bitstreams?deployable={uuid.upper()}')
-    bitstream, other = answer.json['bitstreams']
+    bitstream, second = answer.json['bitstreams']
     assert answer.status == 200
     properties = {key: value for key, value in bitstream.items() if value is not None}
     assert properties == {
@@ -41,7 +41,7 @@ def test_list_bitstreams_shows_properties_and_reasons(newest: Client) -> None:
         'reasons': ['It is for board u250, not pac.'],
     }
     assert {'region_uuid', 'shell_id', 'driver_path'} <= bitstream.keys()
-    assert (other['accepted'], other['reasons']) == (True, [])
+    assert (second['accepted'], second['reasons']) == (True, [])
 
 
 def test_list_bitstreams_filters_reach_conductor(newest: Client) -> None:

@@ -85,8 +85,8 @@ def test_show_device_has_ages_since_2_5(newest: Client) -> None:
     assert view['usage']['busy_percent'] == 0.0
     older = newest.get(f'/devices/{device.uuid}').json
     assert not {'usage_age', 'health_since'} & older.keys()
-    other = newest.at('2.5').get(f'/devices/{add_device(database).uuid}').json
-    assert other['usage_age'] is None
+    second = newest.at('2.5').get(f'/devices/{add_device(database).uuid}').json
+    assert second['usage_age'] is None
 
 
 def test_show_device_as_manager_hides_arqs(newest: Client) -> None:
