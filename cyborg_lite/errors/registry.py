@@ -23,7 +23,11 @@ _SUBJECTS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def find_code(kind: type[CyborgError]) -> str:
-    """Return the code of an error class."""
+    """Return the code of an error class.
+
+    :param kind: one of ``errors``, or a subclass of one, as RPC makes for its errors
+    """
+    kind = next(base for base in kind.__mro__ if base.__module__ in errors.MODULES)
     module = kind.__module__.rpartition('.')[2]
     singular = module.removesuffix('s')
     subject, omitted = _SUBJECTS.get(module, (singular, singular))

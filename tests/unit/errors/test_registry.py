@@ -44,6 +44,12 @@ def test_find_code_omits_words_of_subject(kind: type[CyborgError], code: str) ->
     assert registry.find_code(kind) == f'cyborg_lite.{code}'
 
 
+def test_find_code_of_error_of_rpc_is_that_of_its_class() -> None:
+    """oslo.messaging rebuilds an error as an object of such a class."""
+    kind = type('ArqNotFound_Remote', (ArqNotFound,), {'__module__': 'arqs_Remote'})
+    assert registry.find_code(kind) == 'cyborg_lite.arq.not_found'
+
+
 def test_codes_are_words_with_cause() -> None:
     for code, kind in registry.list_errors().items():
         assert re.fullmatch(r'cyborg_lite\.[a-z]+\.[a-z]+(_[a-z]+)*', code)
