@@ -21,8 +21,18 @@ class FaultyCloud(Cloud):
     """Cloud whose host has a fake FPGA and a card with prepared handles."""
 
     def __init__(
-        self, directory: Path, transport_url: str, connection: str, **options: object
+        self,
+        directory: Path,
+        transport_url: str,
+        connection: str,
+        *,
+        pause: float = 0.0,
+        **options: object,
     ) -> None:
+        """Create the cloud.
+
+        :param pause: seconds that the host takes to prepare or release a handle
+        """
         self.files = directory / 'files'
         self.files.mkdir()
         self.connection = connection
@@ -33,7 +43,7 @@ class FaultyCloud(Cloud):
             options={
                 'DEFAULT': options,
                 'agent': {'enabled_drivers': 'fake_driver,files_driver'},
-                'files_driver': {'folder': self.files},
+                'files_driver': {'folder': self.files, 'pause': pause},
                 'conductor': {'job_lease': 3, 'agent_timeout': 5, 'bind_deadline': 60},
             },
         )

@@ -15,7 +15,7 @@ from tests.servers import rabbitmq
 from tests.servers.databases import fresh_database
 from tests.servers.stack import USER, Instance, expect, lines_of
 
-_PAUSE: Final = 4.0  # seconds that the preparation of a handle takes
+_PAUSE: Final = 2.0  # seconds that the preparation of a handle takes
 
 
 @pytest.fixture(scope='module')

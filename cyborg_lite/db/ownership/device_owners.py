@@ -115,7 +115,7 @@ def list_owned_devices(
     return tuple(
         _OWNED.read(
             row,
-            resource_classes=tuple(sorted(by_device[row.row_id])),
+            resource_classes=tuple(sorted(by_device.get(row.row_id, ()))),
             schedulable=row.row_id in by_device,
         )
         for row in session.execute(devices)
