@@ -44,7 +44,7 @@ def test_find_code_omits_words_of_subject(kind: type[CyborgError], code: str) ->
     assert registry.find_code(kind) == f'cyborg_lite.{code}'
 
 
-def test_find_code_of_error_of_rpc_is_that_of_its_class() -> None:
+def test_find_code_of_error_from_rpc() -> None:
     """oslo.messaging rebuilds an error as an object of such a class."""
     kind = type('ArqNotFound_Remote', (ArqNotFound,), {'__module__': 'arqs_Remote'})
     assert registry.find_code(kind) == 'cyborg_lite.arq.not_found'
