@@ -4,7 +4,6 @@
 The daemons, the broker, the database and Placement are real. The playbooks write files.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -123,5 +122,5 @@ def test_change_holds_device_until_playbooks_end(site: Site) -> None:
     assert site.read_status() == 'enabled'
 
     expect(site.change(count=2), 202)
-    assert json.loads(site.wait_for_end()['settings']) == {'count': 2}
+    assert site.wait_for_end()['settings'] == {'count': 2}
     assert site.runs[2:] == ['teardown', 'set up 2']
