@@ -8,8 +8,7 @@ from datetime import datetime
 
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.devices.devices import DeviceStatus
-from cyborg_lite.model.inventory import host_report
-from cyborg_lite.model.inventory.facts import HandleFacts
+from cyborg_lite.model.inventory.facts import DeviceFacts, HandleFacts
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 
 
@@ -49,7 +48,7 @@ class NewDevice:
 
     uuid: str
     hostname: str
-    facts: host_report.Device
+    facts: DeviceFacts
     status: DeviceStatus
     status_reason: str
     created_at: datetime

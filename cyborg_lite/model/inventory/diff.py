@@ -16,6 +16,7 @@ from cyborg_lite.model.inventory.facts import (
     ROOT,
     DeployableFacts,
     DeployablePath,
+    DeviceFacts,
     HandleFacts,
     Layout,
     LeafPath,
@@ -23,12 +24,7 @@ from cyborg_lite.model.inventory.facts import (
     build_layout,
     deployable_name,
 )
-from cyborg_lite.model.inventory.host_report import (
-    Device,
-    HandleType,
-    Health,
-    HostReport,
-)
+from cyborg_lite.model.inventory.host_report import HandleType, Health, HostReport
 from cyborg_lite.model.inventory.identities import match_devices
 from cyborg_lite.model.inventory.moved_handles import find_former_keys
 
@@ -57,7 +53,7 @@ class Delta(Generic[Path, Facts]):
 class InventoryChanges:
     """Changes of all tables of the inventory."""
 
-    devices: Delta[str, Device]
+    devices: Delta[str, DeviceFacts]
     deployables: Delta[DeployablePath, DeployableFacts]
     handles: Delta[LeafPath, HandleFacts]
     attributes: Delta[LeafPath, str]
