@@ -340,8 +340,8 @@ class _Supervisor:
         self._work = work
         self._queue = queue
         self._workers: set[int] = set()  # process ids
-        # The end of the parent, also a kill, closes the second.
-        self._lifeline, self._parent = socket.socketpair()
+        # The kernel closes the socket of the parent when the parent ends or is killed.
+        self._worker_socket, self._parent_socket = socket.socketpair()
 
     def run(self) -> int:
         """Replace workers that end, until a stop signal; return the exit status."""
@@ -369,7 +369,7 @@ class _Supervisor:
         try:
             runtime.forget_parent()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            self._parent.close()
+            self._parent_socket.close()
             threading.Thread(target=self._end_with_parent, daemon=True).start()
             status = self._work()
         except Exception:
@@ -379,7 +379,8 @@ class _Supervisor:
             os._exit(status)
 
     def _end_with_parent(self) -> None:
-        self._lifeline.recv(1)
+        """Stop this worker when its parent has ended."""
+        self._worker_socket.recv(1)
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _send(self, number: int) -> None:
@@ -390,8 +391,8 @@ class _Supervisor:
         """Return the statuses of the workers that have ended, by process id."""
         statuses: dict[int, int] = {}
         for process in self._workers:
-            is_ended, status = os.waitpid(process, os.WNOHANG)
-            if is_ended:
+            ended_process, status = os.waitpid(process, os.WNOHANG)
+            if ended_process:
                 statuses[process] = os.waitstatus_to_exitcode(status)
         self._workers -= statuses.keys()
         return statuses

@@ -64,6 +64,7 @@ from cyborg_lite.errors.profiles import (
 )
 from cyborg_lite.errors.registry import find_code
 from cyborg_lite.model.arqs.arqs import (
+    HANDLE_SHOWN_STATES,
     STORED_STATES,
     Actor,
     Arq,
@@ -105,7 +106,7 @@ _STATE_TIMES: Final = tuple(
 
 # Clients see a handle only while it can be used: neither while it is prepared, nor
 # while it is cleaned after a release.
-_IS_SHOWN: Final = Row.state.in_([State.BOUND])
+_IS_SHOWN: Final = Row.state.in_(sorted(HANDLE_SHOWN_STATES))
 
 
 # Any: JSON.
