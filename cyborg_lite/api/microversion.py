@@ -50,7 +50,7 @@ V2_6: Final = Microversion(2, 6)
 """Language of device profiles: selectors, sets, alternatives and known keys only."""
 
 V2_7: Final = Microversion(2, 7)
-"""Operations, hosts and usage: jobs, modes, cleans, topologies, capacity, usages."""
+"""Operations, hosts and usage: jobs, modes, cleaning, topologies, capacity, usages."""
 
 VERSIONS: Final = tuple(Microversion(2, minor) for minor in range(8))
 MINIMUM: Final = VERSIONS[0]
