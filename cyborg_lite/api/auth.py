@@ -22,12 +22,8 @@ class AuthMiddleware:
     """Requires authentication for all paths except the version documents."""
 
     def __init__(self, application: Any, authenticated: Any) -> None:
-        """Store the applications.
-
-        :param application: WSGI application
-        :param authenticated: the same application behind authentication
-        """
-        self._application = application
+        self._application = application  # WSGI application
+        # The same application behind authentication.
         self._authenticated = authenticated
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:

@@ -34,11 +34,7 @@ class HealthcheckMiddleware:
     def __init__(
         self, application: Any, conf: cfg.ConfigOpts, conductor: Conductor
     ) -> None:
-        """Store the application.
-
-        :param application: WSGI application that serves all other paths
-        """
-        self._application = application
+        self._application = application  # WSGI application that serves all other paths
         self._healthcheck = Healthcheck(application, conf)
         self._readiness = Readiness(conductor)
 

@@ -54,16 +54,10 @@ class ResponseMiddleware:
         observe: Observe | None,
         public_endpoint: str | None = None,
     ) -> None:
-        """Store the arguments.
-
-        :param application: WSGI application
-        :param body_limit: bytes; the application refuses larger bodies
-        :param observe: called for each answer; None: nothing observes the requests
-        :param public_endpoint: ``[api] public_endpoint``
-        """
-        self._application = application
-        self._public_endpoint = public_endpoint
-        self._body_limit = body_limit
+        self._application = application  # WSGI application
+        self._public_endpoint = public_endpoint  # ``[api] public_endpoint``
+        self._body_limit = body_limit  # bytes; the application refuses larger bodies
+        # Called for each answer; None: nothing observes the requests.
         self._observe = observe
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -193,7 +187,6 @@ class PrefixMiddleware:
     """
 
     def __init__(self, application: Any) -> None:
-        """Store the WSGI application."""
         self._application = application
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:

@@ -42,7 +42,6 @@ class NoAuthMiddleware:
     """Replacement of the Keystone middleware that trusts the client."""
 
     def __init__(self, application: Any) -> None:
-        """Store the WSGI application."""
         self._application = application
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:

@@ -32,11 +32,7 @@ class KeystoneLimits:
     def __init__(
         self, connect: Callable[[], Reader], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Store the arguments.
-
-        :param connect: returns a reader that caches what it has read
-        """
-        self._connect = connect
+        self._connect = connect  # returns a reader that caches what it has read
         self._clock = clock
         self._lock = threading.Lock()
         self._reader: Reader | None = None  # None: not connected

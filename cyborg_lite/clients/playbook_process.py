@@ -45,10 +45,7 @@ class Lifeline:
     """The standard input, by which the conductor keeps the playbook alive."""
 
     def __init__(self, patience: float) -> None:
-        """Store the argument.
-
-        :param patience: seconds without a byte after which the conductor is lost
-        """
+        # Seconds without a byte after which the conductor is lost.
         self._patience = patience
         self._last = time.monotonic()
 

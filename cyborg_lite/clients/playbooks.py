@@ -82,13 +82,9 @@ class PlaybookRunner:
     """Runs playbooks while the caller confirms that it may."""
 
     def __init__(self, patience: float, stopping: threading.Event) -> None:
-        """Store the arguments.
-
-        :param patience: seconds without a confirmation after which a playbook is killed
-        :param stopping: set when the conductor stops
-        """
+        # Seconds without a confirmation after which a playbook is killed.
         self._patience = patience
-        self._stopping = stopping
+        self._stopping = stopping  # set when the conductor stops
 
     def run(
         self, order: PlaybookOrder, confirm: Callable[[Sequence[str]], bool]

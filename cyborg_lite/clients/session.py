@@ -45,14 +45,11 @@ class Remote:
     def __init__(
         self, name: str, adapter: Adapter, error_key: str | None = None
     ) -> None:
-        """Store the arguments.
-
-        :param error_key: key of the JSON object with which the service answers 404.
-            Another answer is of a proxy, which has found no service. None: the service
-            answers in any format.
-        """
         self.name = name
         self._adapter = adapter
+        # Key of the JSON object with which the service answers 404. Another answer is
+        # of a proxy, which has found no service. None: the service answers in any
+        # format.
         self._error_key = error_key
         # Called after each request with the method and the HTTP status; the status is
         # None if no response was received.

@@ -49,18 +49,13 @@ class Preparation:
         locks: DeviceLocks,
         load: Callable[[LoadOrder], object] | None = None,
     ) -> None:
-        """Store the arguments.
-
-        :param locks: shared with all components that change devices
-        :param load: loads a bitstream; None if Glance is not configured
-        """
-        self._load = load
+        self._load = load  # loads a bitstream; None if Glance is not configured
         self._discovery = discovery
         self._cache = cache
         self._journal = journal
         self._groups = HandleGroups(discovery, cache)
         self._guard = threading.Lock()
-        self._locks = locks
+        self._locks = locks  # shared with all components that change devices
         # Released generations by handle uuid. They are not stored across restarts: a
         # prepare call that waits during a restart practically never precedes a release
         # that the earlier process completed.

@@ -16,12 +16,9 @@ class Readiness:
     """The last boot of the host for which the agent rebuilt the handles."""
 
     def __init__(self, directory: Path, *, read_only: bool = False) -> None:
-        """Store the path.
-
-        :param directory: of the state of the agent
-        :param read_only: another process owns the file
-        """
+        # directory: of the state of the agent.
         path = directory / 'ready.json'
+        # read_only: another process owns the file.
         self._file = StateFile(path, _Content, read_only=read_only)
 
     def record(self, boot_id: str) -> None:

@@ -34,12 +34,9 @@ class Reconciliation:
         cache: Cache,
         release: Callable[[Sequence[AllocatedHandle]], None],
     ) -> None:
-        """Store the arguments.
-
-        :param release: releases handles later, in another thread: a driver may hang
-        """
         self._hostname = hostname
         self._cache = cache
+        # Releases handles later, in another thread: a driver may hang.
         self._release = release
         self._due = 0.0  # by the monotonic clock; the first is due at once
         # The conductor may believe that the host has prepared handles.

@@ -47,17 +47,13 @@ class HostRecovery:
         journal: Journal,
         patience: float,
     ) -> None:
-        """Store the arguments.
-
-        :param patience: seconds that vendor drivers may take to initialize
-        """
         # Sets the stored mode of the device at an address, before its handles.
         self.restore_mode: Callable[[str], object] = lambda address: None
         self._discovery = discovery
         self._preparation = preparation
         self._cache = cache
         self._journal = journal
-        self._patience = patience
+        self._patience = patience  # seconds that vendor drivers may take to initialize
         self._reasons: dict[str, str] = {}  # of failed rebuilds, by handle uuid
         # When to give up handles that only the conductor stores, by the monotonic
         # clock; None: there are none.

@@ -40,15 +40,10 @@ class ImageCache:
     def __init__(
         self, directory: Path, source: Glance, *, largest: int, capacity: int
     ) -> None:
-        """Store the arguments.
-
-        :param largest: maximum size of one bitstream in bytes
-        :param capacity: maximum size of all bitstreams in bytes
-        """
         self._directory = directory
         self._source = source
-        self._largest = largest
-        self._capacity = capacity
+        self._largest = largest  # maximum size of one bitstream in bytes
+        self._capacity = capacity  # maximum size of all bitstreams in bytes
         self._guard = threading.Lock()
         self._download_locks: dict[str, threading.Lock] = {}
         self._in_use: Counter[str] = Counter()

@@ -40,11 +40,8 @@ class LoadedBitstreams:
     """
 
     def __init__(self, directory: Path, host: Host | None = None) -> None:
-        """Store the arguments.
-
-        :param host: host of the functions of topologies; None: they have no addresses
-        """
         self._file = StateFile(directory / 'loaded.json', dict[str, _Entry])
+        # Host of the functions of topologies; None: they have no addresses.
         self._host = host
         self._guard = threading.Lock()
         self._entries: dict[str, _Entry] | None = None  # None: not read yet

@@ -49,16 +49,12 @@ class Programming:
         locks: DeviceLocks,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        """Store the arguments.
-
-        :param locks: shared with all components that change devices
-        :param on_change: called after each load that may have changed a region
-        """
+        # Called after each load that may have changed a region.
         self._on_change = on_change
         self._discovery = discovery
         self._cache = store.cache
         self._loaded = store.loaded
-        self._locks = locks
+        self._locks = locks  # shared with all components that change devices
         # Order time of the last load, by device address. After a pause the agent may
         # receive several orders at once; the conductor has given up the older ones.
         self._ordered_at: dict[str, int] = {}

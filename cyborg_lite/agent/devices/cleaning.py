@@ -77,17 +77,11 @@ class Cleaning:
         start_thread: Callable[[Callable[[], None], str], None] = _start_thread,
         read_clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Store the arguments.
-
-        :param cache: the prepared handles, whose units must not be cleaned
-        :param locks: shared with all components that change devices
-        :param start_thread: starts the work of a clean, under a name
-        """
-        self._start_thread = start_thread
+        self._start_thread = start_thread  # starts the work of a clean, under a name
         self._read_clock = read_clock
         self._discovery = discovery
-        self._cache = cache
-        self._locks = locks
+        self._cache = cache  # the prepared handles, whose units must not be cleaned
+        self._locks = locks  # shared with all components that change devices
         self._session = secrets.token_hex(8)
         self._guard = threading.Lock()
         self._runs: dict[str, _Run] = {}  # the latest, by uuid of the handle

@@ -23,11 +23,7 @@ class DeviceLocks:
     """The locks of all devices of a host."""
 
     def __init__(self, longest_wait: float = LONGEST_WAIT) -> None:
-        """Store the argument.
-
-        :param longest_wait: seconds until a wait fails
-        """
-        self._longest_wait = longest_wait
+        self._longest_wait = longest_wait  # seconds until a wait fails
         self._guard = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}  # by control address
 

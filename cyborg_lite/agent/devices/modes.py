@@ -48,11 +48,8 @@ class ModeStore:
     """
 
     def __init__(self, directory: Path, *, read_only: bool = False) -> None:
-        """Store the path.
-
-        :param read_only: another process owns the file
-        """
         path = directory / 'modes.json'
+        # read_only: another process owns the file.
         self._file = StateFile(path, list[StoredMode], read_only=read_only)
         self._guard = threading.Lock()
         # By hardware id. None: not read yet.
@@ -115,16 +112,11 @@ class Modes:
         locks: DeviceLocks,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        """Store the arguments.
-
-        :param locks: shared with all components that change devices
-        :param on_change: called after each change of a device
-        """
         self._discovery = discovery
         self._cache = cache
         self._store = store
-        self._locks = locks
-        self._on_change = on_change
+        self._locks = locks  # shared with all components that change devices
+        self._on_change = on_change  # called after each change of a device
         # Order time of the last change, by device address. After a pause the agent may
         # receive orders that the conductor has given up.
         self._ordered_at: dict[str, int] = {}

@@ -34,18 +34,13 @@ class HeartbeatSender:
         discovery: Discovery,
         telemetry: TelemetryCollector,
         identity: str,
+        # connect: returns a client whose calls wait that many seconds.
         connect: Callable[[float], Conductor],
-        interval: float,
+        interval: float,  # seconds between two heartbeats
     ) -> None:
-        """Store the arguments.
-
-        :param identity: of the agent
-        :param connect: returns a client whose calls wait that many seconds
-        :param interval: seconds between two heartbeats
-        """
         self._discovery = discovery
         self._telemetry = telemetry
-        self._identity = identity
+        self._identity = identity  # of the agent
         timeout = max(_SHORTEST_TIMEOUT, interval / _HEARTBEATS_PER_INTERVAL)
         self._conductor = connect(timeout)
         self._is_start_reported = False

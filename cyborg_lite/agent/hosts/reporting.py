@@ -56,18 +56,12 @@ class Reporter:
     def __init__(
         self,
         sources: ReportSources,
+        # connect: returns a client whose calls wait that many seconds.
         connect: Callable[[float], Conductor],
         heartbeat_interval: float,
         stopping: threading.Event,
         set_accepted: Callable[[bool], None] = lambda _accepted: None,
     ) -> None:
-        """Store the arguments.
-
-        :param connect: returns a client whose calls wait that many seconds
-        :param heartbeat_interval: seconds
-        :param set_accepted: called after each heartbeat: True if the conductor accepts
-            this agent, False if it refuses it because the host has another agent
-        """
         self._sources = sources
         timeout = max(_SHORTEST_TIMEOUT, heartbeat_interval)
         self._conductor = connect(timeout)
@@ -78,8 +72,10 @@ class Reporter:
             connect,
             heartbeat_interval,
         )
-        self._heartbeat_interval = heartbeat_interval
+        self._heartbeat_interval = heartbeat_interval  # seconds
         self._stopping = stopping
+        # Called after each heartbeat: True if the conductor accepts this agent, False
+        # if it refuses it because the host has another agent.
         self._set_accepted = set_accepted
         self._wake_event = threading.Event()
         self._rebuilt = threading.Event()

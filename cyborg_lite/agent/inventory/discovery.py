@@ -28,22 +28,16 @@ class Discovery:
         drivers: Mapping[str, Driver],
         driver_timeout: float,
         amend: Callable[[DiscoveryResult], DiscoveryResult] = lambda result: result,
-        removal_scans: int = 3,
+        removal_scans: int = 3,  # successful scans without a device until it is removed
     ) -> None:
-        """Store the arguments.
-
-        :param driver_timeout: seconds, for all drivers together
-        :param amend: adds facts to a result that the driver cannot detect
-        :param removal_scans: successful scans without a device until it is removed
-        """
         self.host = host
-        self._amend = amend
+        self._amend = amend  # adds facts to a result that the driver cannot detect
         self._drivers = drivers
         self._watches = [
             DriverWatch(name, driver, removal_scans, host.name)
             for name, driver in drivers.items()
         ]
-        self._driver_timeout = driver_timeout
+        self._driver_timeout = driver_timeout  # seconds, for all drivers together
         self._results: tuple[DiscoveryResult, ...] = ()
 
     def restore_results(self, results: Iterable[DiscoveryResult]) -> None:

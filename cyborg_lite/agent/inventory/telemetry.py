@@ -30,11 +30,8 @@ class TelemetryCollector:
         drivers: Mapping[str, Driver],
         assess: Callable[[str, Usage], Usage] = lambda _, usage: usage,
     ) -> None:
-        """Store the arguments.
-
-        :param assess: adds health problems to the telemetry of a device, by its address
-        """
         self._drivers = drivers
+        # Adds health problems to the telemetry of a device, by its address.
         self._assess = assess
         self._on_health_change: Callable[[], None] = lambda: None
         self._threads: dict[str, threading.Thread] = {}

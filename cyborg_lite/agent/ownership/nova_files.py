@@ -21,12 +21,8 @@ class NovaFiles:
     """Reads the files of Nova."""
 
     def __init__(self, names: Sequence[str], optional: Collection[str] = ()) -> None:
-        """Store the arguments.
-
-        :param names: files, and directories whose ``*.conf`` files are read
-        :param optional: names that may be missing without a warning
-        """
-        self._names = names
+        self._names = names  # files, and directories whose ``*.conf`` files are read
+        # optional: names that may be missing without a warning.
         self._optional = frozenset(optional)
         self._config = NovaConfig()
         self._state: _FilesState | None = None  # None: not read yet

@@ -30,14 +30,10 @@ class StateFile(Generic[T]):
     """A JSON file. The owner must serialize writes from several threads."""
 
     def __init__(self, path: Path, kind: type[T], *, read_only: bool = False) -> None:
-        """Store the arguments.
-
-        :param kind: class of the content
-        :param read_only: never rename a damaged file, which another process owns
-        """
+        # Never rename a damaged file, which another process owns.
         self._read_only = read_only
         self._path = path
-        self._kind = kind
+        self._kind = kind  # class of the content
         self._write_error = ''
 
     def read(self) -> T | None:

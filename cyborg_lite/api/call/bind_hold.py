@@ -28,15 +28,11 @@ class BindHold:
     """Limits the time of each hold and the number of concurrent ones. Thread-safe."""
 
     def __init__(self, seconds: float, places: int, stopping: threading.Event) -> None:
-        """Store the limits.
-
-        :param seconds: of one hold, without its last read; 0: no request is held
-        :param places: number of requests that are held at the same time
-        :param stopping: set when the process stops, which ends all holds
-        """
+        # Of one hold, without its last read; 0: no request is held.
         self._seconds = seconds
+        # places: number of requests that are held at the same time.
         self._places = threading.Semaphore(places)
-        self._stopping = stopping
+        self._stopping = stopping  # set when the process stops, which ends all holds
 
     def wait_for_bind(
         self, arqs: tuple[Arq, ...], read: Callable[[], tuple[Arq, ...]]

@@ -47,11 +47,8 @@ class Resource:
     """Controller of one path; its methods are HTTP methods in lower case."""
 
     def __init__(self, context: ApiContext, identifiers: Sequence[str] = ()) -> None:
-        """Store the arguments.
-
-        :param identifiers: values of the path parameters, from left to right
-        """
         self.context = context
+        # Values of the path parameters, from left to right.
         self.identifiers = identifiers
 
     @property

@@ -70,11 +70,8 @@ class Json(Shape):
     def __init__(
         self, kind: Any, text_before: Microversion = MINIMUM, **schema: Any
     ) -> None:
-        """Store the arguments.
-
-        :param text_before: older microversions show the value as JSON text
-        """
         super().__init__(kind, **schema)
+        # Older microversions show the value as JSON text.
         self._text_before = text_before
 
     def validate(self, value: Any) -> Any:

@@ -69,11 +69,8 @@ class ListView(View):
 
     # Any: JSON or ``Unset``.
     def __init__(self, items: Iterable[Any], next_links: Any = types.Unset) -> None:
-        """Store what is shown.
-
-        :param next_links: result of ``paging.build_next_link``
-        """
         names = (attribute.name for attribute in types.list_attributes(type(self)))
+        # next_links: result of ``paging.build_next_link``.
         super().__init__(**dict(zip(names, (items, next_links), strict=True)))
 
 

@@ -331,12 +331,9 @@ class _Supervisor:
         work: Callable[[], int],
         queue: _SignalQueue,
     ) -> None:
-        """Store the arguments.
-
-        :param work: the life of a worker; it returns the exit status of its process
-        """
         self._conf = conf
         self._number = number
+        # The life of a worker; it returns the exit status of its process.
         self._work = work
         self._queue = queue
         self._workers: set[int] = set()  # process ids

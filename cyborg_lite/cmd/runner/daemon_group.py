@@ -27,14 +27,9 @@ class DaemonGroup:
         daemons: Sequence[daemon.Daemon],
         prepare: Callable[[], None] = lambda: None,
     ) -> None:
-        """Store the daemons.
-
-        :param daemons: in start order; each may depend on earlier ones, both to serve
-            and to stop
-        :param prepare: called before the first daemon starts
-        """
+        # In start order; each may depend on earlier ones, both to serve and to stop.
         self._daemons = daemons
-        self._prepare = prepare
+        self._prepare = prepare  # called before the first daemon starts
         self._started: list[daemon.Daemon] = []
 
     def start(self) -> None:

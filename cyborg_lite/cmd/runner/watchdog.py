@@ -34,14 +34,10 @@ class Watchdog:
     """Sends notifications while all threads of the daemon run."""
 
     def __init__(self, address: str, interval: float) -> None:
-        """Store the arguments.
-
-        :param address: path of a Unix socket, or an abstract name after an ``@``;
-            empty: systemd expects no notifications
-        :param interval: seconds between two notifications
-        """
+        # address: path of a Unix socket, or an abstract name after an ``@``; empty:
+        # systemd expects no notifications.
         self._address = f'\0{address[1:]}' if address.startswith('@') else address
-        self._interval = interval
+        self._interval = interval  # seconds between two notifications
         self._stopping = threading.Event()
 
     @classmethod

@@ -69,12 +69,8 @@ class PortModes(CardModes):
         writer: Writer,
         predict: Callable[[PciFunction, str], Iterable[OfferedInventory]],
     ) -> None:
-        """Store the arguments.
-
-        :param predict: returns what a card offers in a mode
-        """
         self._writer = writer
-        self._predict = predict
+        self._predict = predict  # returns what a card offers in a mode
 
     def list_inventory(
         self, card: PciFunction, device: Device

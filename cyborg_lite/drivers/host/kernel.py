@@ -116,13 +116,9 @@ class Writer:
     """
 
     def __init__(self, root: Path, kernel: Kernel, seconds: float) -> None:
-        """Store the arguments.
-
-        :param seconds: timeout of one change
-        """
         self._root = root
         self._kernel = kernel
-        self._seconds = seconds
+        self._seconds = seconds  # timeout of one change
         # The last change by address of the device. Any: results of several types.
         self._last: dict[str, tuple[str, Future[Any]]] = {}
 

@@ -35,12 +35,8 @@ class TimedScan:
     def __init__(
         self, first_limit: float = _FIRST_LIMIT, further_limit: float = _FURTHER_LIMIT
     ) -> None:
-        """Store the arguments.
-
-        :param first_limit: seconds for a function
-        :param further_limit: seconds for a function after one that hangs
-        """
-        self._first_limit = first_limit
+        self._first_limit = first_limit  # seconds for a function
+        # Seconds for a function after one that hangs.
         self._further_limit = further_limit
         self._hung: dict[str, threading.Thread] = {}  # by address
 

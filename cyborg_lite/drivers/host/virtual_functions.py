@@ -176,12 +176,8 @@ class SysfsSriov:
     """
 
     def __init__(self, writer: Writer, count: Callable[[PciFunction], int]) -> None:
-        """Store the arguments.
-
-        :param count: returns the number of virtual functions for a card
-        """
         self._writer = writer
-        self._count = count
+        self._count = count  # returns the number of virtual functions for a card
 
     def enable(self, card: PciFunction) -> None:
         """Create as many virtual functions as configured for the card.

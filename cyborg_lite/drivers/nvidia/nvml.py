@@ -32,11 +32,8 @@ class Nvml:
     """Caches the last readings of each card and refreshes them in the background."""
 
     def __init__(self, command: tuple[str, ...] | None = None) -> None:
-        """Store the command.
-
-        :param command: prints the readings of the card whose address is appended, as
-            JSON; None: this module, if the extra ``nvml`` is installed
-        """
+        # command: prints the readings of the card whose address is appended, as JSON;
+        # None: this module, if the extra ``nvml`` is installed.
         self._command = command or (sys.executable, '-m', __name__)
         self._is_enabled = command is not None or _is_installed()
         self._open = threading.Lock()  # locked while NVML is open or must stay closed

@@ -134,15 +134,11 @@ class VgpuHandles:
     def __init__(
         self, offer: VgpuOffer, writer: Writer, nvml: Nvml, *, creates_mdevs: bool
     ) -> None:
-        """Store the arguments.
-
-        :param creates_mdevs: False: Nova creates the mdevs of guests
-        """
         self._offer = offer
         self._prepared = offer.prepared
         self._writer = writer
         self._nvml = nvml
-        self._creates_mdevs = creates_mdevs
+        self._creates_mdevs = creates_mdevs  # False: Nova creates the mdevs of guests
         self._mdevs = Mdevs(offer.host, writer)
         self._functions = VgpuFunctions(offer.host, writer, offer.types)
         self._virtual = VirtualFunctions(offer.host, SriovManage(writer))

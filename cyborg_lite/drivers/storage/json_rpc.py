@@ -27,12 +27,8 @@ class CallRefused(JsonRpcError):
     """The server answered with an error."""
 
     def __init__(self, reason: str, *, is_unknown: bool = False) -> None:
-        """Store the reason.
-
-        :param is_unknown: the server does not have the method
-        """
         super().__init__(reason)
-        self.is_unknown = is_unknown
+        self.is_unknown = is_unknown  # the server does not have the method
 
 
 @dataclass(frozen=True, slots=True)

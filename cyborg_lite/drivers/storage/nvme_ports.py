@@ -16,10 +16,7 @@ class DrivePorts:
     """Offers each drive at one of its controllers and withholds the others."""
 
     def __init__(self, find_host_user: Callable[[str], str | None]) -> None:
-        """Store the argument.
-
-        :param find_host_user: returns what on the host uses the function at an address
-        """
+        # Returns what on the host uses the function at an address.
         self._find_host_user = find_host_user
         self._current_ports: set[str] = set()  # addresses of offered controllers
         self._reasons: dict[str, str] = {}  # why not, by address
