@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests to the Accelerator API with the token of the user who views a page."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from django.conf import settings
@@ -28,24 +27,14 @@ _ERRORS: Final = {401: TokenRejected, 404: ObjectNotFound}
 class DashboardApi(api_client.AcceleratorApi):
     """Sends requests. All errors are classes that Horizon handles."""
 
-    def call(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, Any] | None = None,
-        body: Any = None,
-        generation: int | None = None,
-    ) -> Any:
-        """Send a request and return the JSON of the response; None: it has no body.
+    # Any: JSON, and the options of the base class.
+    def call(self, method: str, path: str, **options: Any) -> Any:
+        """Send a request, as the base class does.
 
-        :param generation: that the object must have
         :raises ApiError: the service refuses the request or does not answer
         """
         try:
-            return super().call(
-                method, path, query=query, body=body, generation=generation
-            )
+            return super().call(method, path, **options)
         except ApiError as error:
             kind = _ERRORS.get(error.status, ApiError)
             raise kind(error.status, str(error)) from error

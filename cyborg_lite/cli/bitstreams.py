@@ -12,7 +12,7 @@ from cyborg_lite.cli import waiting
 from cyborg_lite.cli.columns import build_fields, build_rows
 from cyborg_lite.cli.commands import ListCommand, ShowCommand, Table
 from cyborg_lite.cli.jobs import measure_job
-from cyborg_lite.cli.rest import quote_path
+from cyborg_lite.cli.rest import build_patch, quote_path
 
 _FILTERS: Final = ('vendor', 'board', 'region', 'function', 'deployable')
 _COLUMNS: Final = {
@@ -65,15 +65,10 @@ class LoadBitstream(ShowCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Start the job and show it; with ``--wait`` after its end."""
         path = f'/deployables/{quote_path(parsed_args.deployable)}/program'
-        value = [{'image_uuid': parsed_args.image}]
-        patch = [{'op': 'replace', 'path': '/program', 'value': value}]
+        patch = build_patch({'program': [{'image_uuid': parsed_args.image}]})
         job = self.api.call('PATCH', path, body=patch)
         if parsed_args.wait:
             job_path = f'/jobs/{job["uuid"]}'
-            waiting.wait_until_finished(
-                lambda: measure_job(self.api.call('GET', job_path)),
-                self.progress_stream,
-                parsed_args.timeout,
-            )
-            job = self.api.call('GET', job_path)
+            self.wait(parsed_args, lambda: measure_job(self.api.read(job_path)))
+            job = self.api.read(job_path)
         return build_fields(job)

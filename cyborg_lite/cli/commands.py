@@ -3,11 +3,12 @@
 
 import argparse
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from osc_lib.command import command
 
+from cyborg_lite.cli import waiting
 from cyborg_lite.cli.rest import AcceleratorApi
 
 Table = tuple[Sequence[str], Sequence[Any]]
@@ -41,6 +42,17 @@ class ApiCommand(command.Command):
         """Stream for progress and remarks; standard output has only the result."""
         stream: TextIO = self.app.stderr
         return stream
+
+    def wait(
+        self, options: argparse.Namespace, read: Callable[[], waiting.Progress]
+    ) -> None:
+        """With ``--wait`` show the progress until the work has ended.
+
+        :raises CommandError: the work has failed, or has not ended in time
+        """
+        if options.wait:
+            stream = self.progress_stream
+            waiting.wait_until_finished(read, stream, options.timeout)
 
 
 class ListCommand(ApiCommand, command.Lister):

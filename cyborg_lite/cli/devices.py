@@ -10,7 +10,7 @@ from osc_lib import exceptions
 from cyborg_lite.cli import waiting
 from cyborg_lite.cli.columns import build_fields, build_rows
 from cyborg_lite.cli.commands import ApiCommand, ListCommand, ShowCommand, Table
-from cyborg_lite.cli.rest import AcceleratorApi, quote_path
+from cyborg_lite.cli.rest import AcceleratorApi, build_patch, quote_path
 from cyborg_lite.cli.waiting import Progress
 
 _UNIT_COLUMNS: Final = {
@@ -39,16 +39,9 @@ def _build_path(uuid: str, *segments: str) -> str:
     return '/'.join(['/devices', quote_path(uuid), *segments])
 
 
-def _set_paths(
-    api: AcceleratorApi, uuid: str, values: Mapping[str, str]
-) -> dict[str, Any]:
-    patch = [
-        {'op': 'replace', 'path': f'/{name}', 'value': value}
-        for name, value in values.items()
-    ]
-    answer = api.call('PATCH', _build_path(uuid), body=patch)
-    device: dict[str, Any] = answer
-    return device
+# Any: the JSON of the device or of its modes.
+def _set_paths(api: AcceleratorApi, uuid: str, values: Mapping[str, str]) -> Any:
+    return api.call('PATCH', _build_path(uuid), body=build_patch(values))
 
 
 class SetDevice(ShowCommand):
@@ -79,17 +72,14 @@ class SetDevice(ShowCommand):
         values = {'status': parsed_args.status}
         if parsed_args.reason:
             values['reason'] = parsed_args.reason
-        device = _set_paths(self.api, parsed_args.device, values)
-        return build_fields(device)
+        return build_fields(_set_paths(self.api, parsed_args.device, values))
 
 
 # --- cleans ---
 
 
 def _read_cleanings(api: AcceleratorApi, uuid: str) -> dict[str, Any]:
-    answer = api.call('GET', _build_path(uuid, 'cleanings'))
-    cleanings: dict[str, Any] = answer
-    return cleanings
+    return api.read(_build_path(uuid, 'cleanings'))
 
 
 class ListCleans(ListCommand):
@@ -133,12 +123,9 @@ class RetryClean(ListCommand):
             _build_path(uuid, 'cleanings', 'retry'),
             body={'unit': unit} if unit else {},
         )
-        if parsed_args.wait:
-            waiting.wait_until_finished(
-                lambda: measure_cleans(_read_cleanings(self.api, uuid), unit),
-                self.progress_stream,
-                parsed_args.timeout,
-            )
+        self.wait(
+            parsed_args, lambda: measure_cleans(_read_cleanings(self.api, uuid), unit)
+        )
         return build_rows(_UNIT_COLUMNS, _read_cleanings(self.api, uuid)['units'])
 
 
@@ -192,9 +179,7 @@ class AcceptClean(ApiCommand):
 
 
 def _read_modes(api: AcceleratorApi, uuid: str) -> dict[str, Any]:
-    answer = api.call('GET', _build_path(uuid, 'modes'))
-    modes: dict[str, Any] = answer
-    return modes
+    return api.read(_build_path(uuid, 'modes'))
 
 
 def _format_inventories(inventories: list[dict[str, Any]]) -> list[str]:
@@ -244,10 +229,8 @@ class SetMode(ShowCommand):
         uuid, mode = parsed_args.device, parsed_args.mode
         answer = _set_paths(self.api, uuid, {'mode': mode})
         if parsed_args.wait:
-            waiting.wait_until_finished(
-                lambda: measure_mode(_read_modes(self.api, uuid), mode),
-                self.progress_stream,
-                parsed_args.timeout,
+            self.wait(
+                parsed_args, lambda: measure_mode(_read_modes(self.api, uuid), mode)
             )
             answer = _read_modes(self.api, uuid)
         names = ('device_uuid', 'current', 'declared', 'stored', 'change')

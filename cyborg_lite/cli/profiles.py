@@ -13,7 +13,7 @@ from osc_lib import exceptions
 
 from cyborg_lite.cli.columns import Groups, Lines, build_fields, build_rows
 from cyborg_lite.cli.commands import ApiCommand, ListCommand, ShowCommand, Table
-from cyborg_lite.cli.rest import AcceleratorApi, quote_path
+from cyborg_lite.cli.rest import AcceleratorApi, build_patch, quote_path
 
 _COLUMNS: Final = {
     'name': 'Name',
@@ -87,21 +87,9 @@ def _replace_values(
     """
     expected = stored['generation'] if generation is None else generation
     path = _build_path(stored['uuid'])
-    answer = api.call('PATCH', path, body=_build_patch(values), generation=expected)
+    answer = api.call('PATCH', path, body=build_patch(values), generation=expected)
     changed: dict[str, Any] = answer['device_profile']
     return changed
-
-
-def _build_patch(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {'op': 'replace', 'path': f'/{name}', 'value': value}
-        for name, value in values.items()
-    ]
-
-
-def _enable_profile(api: AcceleratorApi, profile: str, is_enabled: bool) -> None:
-    body = _build_patch({'enabled': is_enabled})
-    api.call('PATCH', _build_path(profile), body=body)
 
 
 def _show_profile(profile: Mapping[str, Any]) -> Table:
@@ -135,6 +123,24 @@ def parse_group_key(text: str) -> tuple[int, str]:
     return int(number), key
 
 
+def _read_options(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Return the options that the user has set, by name."""
+    values = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _add_groups(parser: argparse.ArgumentParser, text: str, *, required: bool) -> None:
+    parser.add_argument(
+        '--group',
+        metavar='<key>=<value>[,...]',
+        type=parse_group,
+        action='append',
+        dest='groups',
+        required=required,
+        help=f'Group of requirements; repeat the option for several groups{text}',
+    )
+
+
 class ListProfiles(ListCommand):
     """List device profiles."""
 
@@ -144,13 +150,13 @@ class ListProfiles(ListCommand):
             metavar='<text>',
             help='Only profiles whose name starts with this text',
         )
-        _add_filter(
+        _add_switch(
             parser,
             'enabled',
             ('--enabled', 'Only profiles that new ARQs may use'),
             ('--disabled', 'Only profiles that refuse new ARQs'),
         )
-        _add_filter(
+        _add_switch(
             parser,
             'is_public',
             ('--public', 'Only profiles that all projects may use'),
@@ -173,11 +179,12 @@ class ListProfiles(ListCommand):
         return build_rows(columns, rows)
 
 
-def _add_filter(
+def _add_switch(
     parser: argparse.ArgumentParser,
     name: str,
     positive: tuple[str, str],
     negative: tuple[str, str],
+    values: tuple[object, object] = ('true', 'false'),
 ) -> None:
     """Add two options that exclude each other, for the values of a boolean field.
 
@@ -185,7 +192,7 @@ def _add_filter(
     :param negative: name and help of the option for false
     """
     group = parser.add_mutually_exclusive_group()
-    for value, (option, text) in (('true', positive), ('false', negative)):
+    for value, (option, text) in zip(values, (positive, negative), strict=True):
         group.add_argument(
             option, action='store_const', const=value, dest=name, help=text
         )
@@ -198,9 +205,7 @@ class ShowProfile(ShowCommand):
         _add_profile(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        path = _build_path(parsed_args.profile)
-        answer = self.api.call('GET', path)
-        return _show_profile(answer['device_profile'])
+        return _show_profile(_read_profile(self.api, parsed_args.profile))
 
 
 class CreateProfile(ShowCommand):
@@ -209,20 +214,10 @@ class CreateProfile(ShowCommand):
     def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('name', metavar='<name>', help='Name')
         parser.add_argument('--description', metavar='<text>', help='Description')
-        parser.add_argument(
-            '--group',
-            metavar='<key>=<value>[,...]',
-            type=parse_group,
-            action='append',
-            dest='groups',
-            required=True,
-            help='Group of requirements; repeat the option for several groups',
-        )
+        _add_groups(parser, '', required=True)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        names = ('name', 'description', 'groups')
-        options = {name: getattr(parsed_args, name) for name in names}
-        values = {name: value for name, value in options.items() if value is not None}
+        values = _read_options(parsed_args, 'name', 'description', 'groups')
         return _show_profile(self.api.call('POST', '/device_profiles', body=[values]))
 
 
@@ -234,35 +229,19 @@ class SetProfile(ShowCommand):
         _add_generation(parser)
         parser.add_argument('--name', metavar='<name>', help='New name')
         parser.add_argument('--description', metavar='<text>', help='New description')
-        parser.add_argument(
-            '--group',
-            metavar='<key>=<value>[,...]',
-            type=parse_group,
-            action='append',
-            dest='groups',
-            help='Group of requirements; repeat the option for several groups, which '
-            'replace all present groups',
-        )
-        visibility = parser.add_mutually_exclusive_group()
-        visibility.add_argument(
-            '--public',
-            action='store_true',
-            dest='is_public',
-            default=None,
-            help='All projects may use the profile',
-        )
-        visibility.add_argument(
-            '--private',
-            action='store_false',
-            dest='is_public',
-            default=None,
-            help='Only the projects of the access list may use the profile',
+        _add_groups(parser, ', which replace all present groups', required=False)
+        _add_switch(
+            parser,
+            'is_public',
+            ('--public', 'All projects may use the profile'),
+            ('--private', 'Only the projects of the access list may use the profile'),
+            (True, False),
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        names = ('name', 'description', 'groups', 'is_public')
-        options = {name: getattr(parsed_args, name) for name in names}
-        values = {name: value for name, value in options.items() if value is not None}
+        values = _read_options(
+            parsed_args, 'name', 'description', 'groups', 'is_public'
+        )
         if not values:
             raise exceptions.CommandError('Nothing to change: use an option.')
         stored = _read_profile(self.api, parsed_args.profile)
@@ -330,8 +309,9 @@ class _SwitchProfiles(ApiCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Change the profiles in their order; stop at the first error."""
+        patch = build_patch({'enabled': self.is_enabled})
         for profile in parsed_args.profiles:
-            _enable_profile(self.api, profile, self.is_enabled)
+            self.api.call('PATCH', _build_path(profile), body=patch)
 
 
 class EnableProfiles(_SwitchProfiles):

@@ -11,7 +11,7 @@ from osc_lib import exceptions
 from cyborg_lite.cli import waiting
 from cyborg_lite.cli.columns import build_fields, build_rows
 from cyborg_lite.cli.commands import ListCommand, ShowCommand, Table
-from cyborg_lite.cli.rest import AcceleratorApi, quote_path
+from cyborg_lite.cli.rest import AcceleratorApi, build_patch, quote_path
 from cyborg_lite.cli.waiting import Progress
 
 _COLUMNS: Final = {
@@ -47,9 +47,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def _read(api: AcceleratorApi, uuid: str) -> dict[str, Any]:
-    path = f'/devices/{quote_path(uuid)}/configuration'
-    configuration: dict[str, Any] = api.call('GET', path)
-    return configuration
+    return api.read(f'/devices/{quote_path(uuid)}/configuration')
 
 
 def _find_change(changes: Iterable[dict[str, Any]], uuid: str) -> dict[str, Any]:
@@ -104,20 +102,16 @@ class ReconfigureDevice(ShowCommand):
         """Start the change and show it; with ``--wait`` after its end."""
         uuid = parsed_args.device
         value = {'set': parsed_args.set, 'settings': dict(parsed_args.setting)}
-        patch = [{'op': 'replace', 'path': '/configuration', 'value': value}]
+        patch = build_patch({'configuration': value})
         path = f'/devices/{quote_path(uuid)}'
         answer = self.api.call('PATCH', path, body=patch)
-        change = answer['changes'][0]['uuid']  # the latest is the first
-        if parsed_args.wait:
-            waiting.wait_until_finished(
-                lambda: measure_change(
-                    _find_change(_read(self.api, uuid)['changes'], change)
-                ),
-                self.progress_stream,
-                parsed_args.timeout,
-            )
-            answer = _read(self.api, uuid)
-        return build_fields(_find_change(answer['changes'], change))
+        change = answer['changes'][0]  # the latest is the first
+
+        def read() -> dict[str, Any]:
+            return _find_change(_read(self.api, uuid)['changes'], change['uuid'])
+
+        self.wait(parsed_args, lambda: measure_change(read()))
+        return build_fields(read() if parsed_args.wait else change)
 
 
 def measure_change(change: Mapping[str, Any]) -> Progress:

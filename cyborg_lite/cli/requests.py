@@ -33,9 +33,7 @@ class _ArqCommand(ShowCommand):
         parser.add_argument('request', metavar='<arq>', help='Uuid of the ARQ')
 
     def _read(self, uuid: str) -> dict[str, Any]:
-        answer = self.api.call('GET', f'{_PATH}/{quote_path(uuid)}')
-        arq: dict[str, Any] = answer
-        return arq
+        return self.api.read(f'{_PATH}/{quote_path(uuid)}')
 
     def _send(self, parsed_args: argparse.Namespace, patch: list[Any]) -> None:
         """Send a patch with the service token.
@@ -82,8 +80,7 @@ class ShowLimits(ListCommand):
     """Show the limits of the project, and what it uses; -1 means unlimited."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        answer: Any = self.api.call('GET', '/limits')
-        return build_rows(_LIMIT_COLUMNS, answer['limits'])
+        return build_rows(_LIMIT_COLUMNS, self.api.read('/limits')['limits'])
 
 
 class BindRequest(_ArqCommand):
@@ -122,12 +119,7 @@ class BindRequest(_ArqCommand):
             if value
         ]
         self._send(parsed_args, patch)
-        if parsed_args.wait:
-            waiting.wait_until_finished(
-                lambda: measure_bind(self._read(parsed_args.request)),
-                self.progress_stream,
-                parsed_args.timeout,
-            )
+        self.wait(parsed_args, lambda: measure_bind(self._read(parsed_args.request)))
         return build_fields(self._read(parsed_args.request))
 
 

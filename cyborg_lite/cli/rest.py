@@ -9,7 +9,7 @@ from osc_lib import exceptions
 from cyborg_lite import api_client
 from cyborg_lite.api_client import ApiError, quote_path
 
-__all__ = ['AcceleratorApi', 'quote_path']
+__all__ = ['AcceleratorApi', 'build_patch', 'quote_path']
 
 _NOT_FOUND: Final = 404
 
@@ -17,29 +17,30 @@ _NOT_FOUND: Final = 404
 class AcceleratorApi(api_client.AcceleratorApi):
     """Sends requests. An error response becomes an error with one line of text."""
 
-    def call(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, Any] | None = None,
-        body: Any = None,
-        generation: int | None = None,
-    ) -> Any:
-        """Send a request and return the JSON of the response; None: it has no body.
+    # Any: JSON, and the options of the base class.
+    def call(self, method: str, path: str, **options: Any) -> Any:
+        """Send a request, as the base class does.
 
         :raises CommandError: the service refuses the request
         :raises NotFound: the object does not exist
         """
         try:
-            return super().call(
-                method, path, query=query, body=body, generation=generation
-            )
+            return super().call(method, path, **options)
         except ApiError as error:
-            raise _translate_error(error) from error
+            if error.status == _NOT_FOUND:
+                raise exceptions.NotFound(_NOT_FOUND, str(error)) from error
+            text = f'{error} (HTTP {error.status})'
+            raise exceptions.CommandError(text) from error
+
+    def read(self, path: str) -> dict[str, Any]:
+        """Return the object of a path."""
+        content: dict[str, Any] = self.call('GET', path)
+        return content
 
 
-def _translate_error(error: ApiError) -> Exception:
-    if error.status == _NOT_FOUND:
-        return exceptions.NotFound(_NOT_FOUND, str(error))
-    return exceptions.CommandError(f'{error} (HTTP {error.status})')
+def build_patch(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the patch that sets the values of fields."""
+    return [
+        {'op': 'replace', 'path': f'/{name}', 'value': value}
+        for name, value in values.items()
+    ]
