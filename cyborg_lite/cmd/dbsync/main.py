@@ -4,9 +4,8 @@
 from cyborg_lite import runtime  # noqa: F401  # isort: skip  # must be imported first: it may monkey-patch
 
 import sys
-from argparse import _SubParsersAction
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from oslo_config import cfg
 
@@ -14,7 +13,7 @@ from cyborg_lite import conf as configuration
 from cyborg_lite.cmd.dbsync import migrate_profiles, online_migration
 from cyborg_lite.cmd.support.json_output import run_command
 from cyborg_lite.cmd.support.one_line_errors import one_line_errors
-from cyborg_lite.cmd.support.parsers import add_command
+from cyborg_lite.cmd.support.parsers import Parsers, add_command
 from cyborg_lite.db.core import migration
 
 PROG: Final = 'cyborg-lite-dbsync'
@@ -32,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments, PROG, command_line=[_COMMANDS], description=_DESCRIPTION
     )
     configuration.set_up_logging(conf)
-    return run_command(conf, lambda: _RUN[conf.command.name](conf) or 0)
+    return run_command(conf, lambda: conf.command.run(conf) or 0)
 
 
 def _upgrade(conf: cfg.ConfigOpts) -> None:
@@ -75,19 +74,8 @@ def _create(conf: cfg.ConfigOpts) -> None:
     print(f'Created {path}. Review it before you commit it.')
 
 
-_RUN: Final[Mapping[str, Callable[[cfg.ConfigOpts], int | None]]] = {
-    'upgrade': _upgrade,
-    'current': _current,
-    'history': _history,
-    'create': _create,
-    'migrate-profiles': migrate_profiles.run,
-    'online_data_migrations': online_migration.run,
-}
-
-
-# Any: the type parameter of the argparse class is not public.
-def _add_parsers(parsers: '_SubParsersAction[Any]') -> None:
-    upgrade = add_command(parsers, 'upgrade', 'upgrade the schema')
+def _add_parsers(parsers: Parsers) -> None:
+    upgrade = add_command(parsers, 'upgrade', 'upgrade the schema', _upgrade)
     phase = upgrade.add_mutually_exclusive_group()
     phase.add_argument('revision', nargs='?', default='head', help='default: head')
     phase.add_argument(
@@ -103,11 +91,11 @@ def _add_parsers(parsers: '_SubParsersAction[Any]') -> None:
     )
     migrate_profiles.add_parsers(parsers)
     online_migration.add_parsers(parsers)
-    add_command(parsers, 'current', 'print the current revision of the database')
-    add_command(parsers, 'history', 'print all revisions, oldest first')
-    create = add_command(
-        parsers, 'create', 'create a new revision file (for developers)'
-    )
+    text = 'print the current revision of the database'
+    add_command(parsers, 'current', text, _current)
+    add_command(parsers, 'history', 'print all revisions, oldest first', _history)
+    text = 'create a new revision file (for developers)'
+    create = add_command(parsers, 'create', text, _create)
     create.add_argument('title', help='short description of the change')
 
 

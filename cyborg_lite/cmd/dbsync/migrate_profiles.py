@@ -5,12 +5,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from oslo_config import cfg
 
 from cyborg_lite.cmd.support import database
-from cyborg_lite.cmd.support.parsers import add_command
+from cyborg_lite.cmd.support.parsers import Parsers, add_command
 from cyborg_lite.cmd.support.text_table import format_table
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import formats
@@ -46,12 +46,12 @@ class _Migration:
         return [item.problem for item in self.groups if item.problem]
 
 
-# Any: the parsers of argparse have no public type.
-def add_parsers(parsers: Any) -> None:
+def add_parsers(parsers: Parsers) -> None:
     parser = add_command(
         parsers,
         'migrate-profiles',
         'replace renamed keys, resource classes and traits in device profiles',
+        _run,
     )
     parser.add_argument(
         '--dry-run', action='store_true', help='report the changes, and make none'
@@ -65,7 +65,7 @@ def add_parsers(parsers: Any) -> None:
     )
 
 
-def run(conf: cfg.ConfigOpts) -> int:
+def _run(conf: cfg.ConfigOpts) -> int:
     """Migrate all profiles, or undo that.
 
     :returns: 1 if a profile cannot be changed

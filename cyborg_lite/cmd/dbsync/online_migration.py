@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cyborg-lite-dbsync online_data_migrations``: change rows while daemons run."""
 
-from typing import Any, Final
+from typing import Final
 
 from oslo_config import cfg
 
 from cyborg_lite.cmd.support import database
-from cyborg_lite.cmd.support.parsers import add_command
+from cyborg_lite.cmd.support.parsers import Parsers, add_command
 from cyborg_lite.cmd.support.text_table import format_table
 from cyborg_lite.db.core import migration, online_migrations
 from cyborg_lite.db.core.engine import Database
@@ -18,12 +18,12 @@ from cyborg_lite.version import VERSION
 _BATCH: Final = 500  # rows of one transaction
 
 
-# Any: the parsers of argparse have no public type.
-def add_parsers(parsers: Any) -> None:
+def add_parsers(parsers: Parsers) -> None:
     parser = add_command(
         parsers,
         'online_data_migrations',
         'change existing rows in batches; the exit status is 1 if rows are left',
+        _run,
     )
     parser.add_argument(
         '--max-count', type=_positive, metavar='ROWS', help='default: all rows'
@@ -37,7 +37,7 @@ def _positive(text: str) -> int:
     return number
 
 
-def run(conf: cfg.ConfigOpts) -> int:
+def _run(conf: cfg.ConfigOpts) -> int:
     """Run all migrations, each batch in a transaction of its own.
 
     :returns: 1 if ``--max-count`` was reached and rows are left

@@ -1,36 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cyborg-lite-manage agent``: identities and message keys of agents."""
 
-from typing import Any
-
 from oslo_config import cfg
 
 from cyborg_lite.cmd.support import database, message_keys
-from cyborg_lite.cmd.support.parsers import add_command, add_group
+from cyborg_lite.cmd.support.parsers import Parsers, add_command, add_group
 from cyborg_lite.db.inventory import agents
 from cyborg_lite.rpc.security.keys import Peer, Role, derive_key
 
 
-# Any: the parsers of argparse have no public type.
-def add_parsers(parsers: Any) -> None:
+def add_parsers(parsers: Parsers) -> None:
     commands = add_group(parsers, 'agent', 'manage the agents on the hosts')
     forget = add_command(
         commands,
         'forget-identity',
         'let a reinstalled host replace its agent although that agent counts as up',
+        _forget_identity,
     )
     # The name `host` is taken by an option of this service.
     forget.add_argument('of_host', metavar='HOST')
-    forget.set_defaults(run=_forget_identity)
-    secret = add_command(
-        commands, 'secret', 'create the secret of the conductors, if there is none'
-    )
-    secret.set_defaults(run=_create_secret)
-    key = add_command(commands, 'key', 'print the message key of a host')
+    text = 'create the secret of the conductors, if there is none'
+    add_command(commands, 'secret', text, _create_secret)
+    key = add_command(commands, 'key', 'print the message key of a host', _print_key)
     key.add_argument('of_host', metavar='HOST', help='[DEFAULT] host of the agent')
-    key.set_defaults(run=_print_key)
-    api_key = add_command(commands, 'api-key', 'print the message key of the API')
-    api_key.set_defaults(run=_print_api_key)
+    text = 'print the message key of the API'
+    add_command(commands, 'api-key', text, _print_api_key)
 
 
 def _create_secret(conf: cfg.ConfigOpts) -> int:

@@ -4,14 +4,14 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from oslo_config import cfg
 
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd.support import database
-from cyborg_lite.cmd.support.parsers import add_command
+from cyborg_lite.cmd.support.parsers import Parsers, add_command
 from cyborg_lite.cmd.support.text_table import format_table
 from cyborg_lite.conductor.arqs.audit import Audit, AuditRules
 from cyborg_lite.conductor.ownership.sharing import SharingCheck
@@ -37,13 +37,14 @@ _OUTCOME_TEXTS: Final = {
 }
 
 
-# Any: the parsers of argparse have no public type.
-def add_parsers(parsers: Any) -> None:
+def add_parsers(parsers: Parsers) -> None:
     parser = add_command(
         parsers,
         'audit',
         'find ARQs and handles of deleted instances and jobs, and allocations without '
         'an ARQ',
+        _audit,
+        has_table=True,
     )
     parser.add_argument(
         '--apply', action='store_true', help='apply the proposed remedies'
@@ -54,8 +55,6 @@ def add_parsers(parsers: Any) -> None:
         metavar='SECONDS',
         help='skip newer ARQs; default: [conductor] orphan_grace',
     )
-    parser.add_argument('--format', choices=['table', 'json'], default='table')
-    parser.set_defaults(run=_audit)
 
 
 def _audit(conf: cfg.ConfigOpts) -> int:
@@ -87,8 +86,10 @@ def _audit(conf: cfg.ConfigOpts) -> int:
         print(format_table(rows, 'No orphaned ARQ: nothing to do.'))
     for check in failed_checks:
         print(check, file=sys.stderr)
-    reported = [_REPORTED for _allocation in allocations]
-    return _status(failed_checks, [*(outcome for _, outcome in outcomes), *reported])
+    open_outcomes = {outcome for _, outcome in outcomes} - {_DONE}
+    if open_outcomes or allocations:
+        return 1
+    return 2 if failed_checks else 0
 
 
 def _list_allocations(
@@ -111,12 +112,6 @@ def _outcome(audit: Audit, finding: AuditFinding) -> str:
     if finding.remedy is None:
         return _REPORTED
     return _DONE if audit.apply_remedy(finding, None) else _SKIPPED
-
-
-def _status(failed_checks: Sequence[str], outcomes: Sequence[str]) -> int:
-    if _REPORTED in outcomes or _SKIPPED in outcomes:
-        return 1
-    return 2 if failed_checks else 0
 
 
 def _proposal(finding: AuditFinding) -> str:

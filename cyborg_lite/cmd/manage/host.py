@@ -3,17 +3,17 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from oslo_config import cfg
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd.support import database
-from cyborg_lite.cmd.support.json_output import is_json
-from cyborg_lite.cmd.support.parsers import add_command, add_group
-from cyborg_lite.cmd.support.text_table import format_table
+from cyborg_lite.cmd.support.json_output import is_json, print_records
+from cyborg_lite.cmd.support.parsers import Parsers, add_command, add_group
+from cyborg_lite.cmd.support.text_table import format_records
 from cyborg_lite.conductor.hosts.hosts import HostService
 from cyborg_lite.conductor.jobs.runner import create_owner
 from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
@@ -23,43 +23,60 @@ from cyborg_lite.db.devices import devices
 from cyborg_lite.db.hosts import hosts
 from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
-from cyborg_lite.model.hosts.hosts import HostArq, HostSummary
+from cyborg_lite.model.hosts.hosts import HostSummary
 from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import format_count
 
+_COLUMNS: Final = {
+    'HOST': 'name',
+    'AGENT': 'agent',
+    'DEVICES': 'devices',
+    'MAINTAINING': 'maintaining',
+    'ARQS': 'arqs',
+}
+_DEVICE_COLUMNS: Final = {
+    'DEVICE': 'uuid',
+    'TYPE': 'type',
+    'VENDOR': 'vendor',
+    'STATUS': 'status',
+    'HEALTH': 'health',
+}
+_ARQ_COLUMNS: Final = {
+    'ARQ': 'uuid',
+    'STATE': 'state',
+    'INSTANCE': 'instance_uuid',
+    'DEVICE': 'device',
+}
 
-# Any, here and below: the parsers of argparse have no public type.
-def add_parsers(parsers: Any) -> None:
+
+def add_parsers(parsers: Parsers) -> None:
     commands = add_group(parsers, 'host', 'list, disable or forget hosts')
-    listing = add_command(commands, 'list', 'list hosts with their agents and devices')
-    listing.add_argument('--format', choices=['table', 'json'], default='table')
-    listing.set_defaults(run=_list)
-    show = _add_host_command(
-        commands, 'show', 'show the devices of a host and the ARQs that use it'
-    )
-    show.set_defaults(run=_show)
+    text = 'list hosts with their agents and devices'
+    add_command(commands, 'list', text, _list, has_table=True)
+    text = 'show the devices of a host and the ARQs that use it'
+    _add_host_command(commands, 'show', text, _show)
     for name, text in (
         ('disable', 'set all devices of a host to maintaining; they get no new ARQ'),
         ('enable', 'set all devices of a host to enabled'),
     ):
-        command = _add_host_command(commands, name, text)
+        command = _add_host_command(commands, name, text, _set_status)
         command.add_argument('--reason', default='', help='stored with the devices')
-        command.set_defaults(run=_set_status, enables=name == 'enable')
-    forget = _add_host_command(
-        commands, 'forget', 'delete a host that is gone, and its providers'
-    )
+        command.set_defaults(enables=name == 'enable')
+    text = 'delete a host that is gone, and its providers'
+    forget = _add_host_command(commands, 'forget', text, _forget)
     forget.add_argument(
         '--drain',
         action='store_true',
         help='disable the devices first; if the host cannot be forgotten yet, list '
         'what prevents the removal',
     )
-    forget.set_defaults(run=_forget)
 
 
-def _add_host_command(commands: Any, name: str, text: str) -> Any:
-    command = add_command(commands, name, text)
+def _add_host_command(
+    commands: Parsers, name: str, text: str, run: Callable[[cfg.ConfigOpts], int]
+) -> Any:
+    command = add_command(commands, name, text, run)
     # The name `host` is taken by an option of this service.
     command.add_argument('of_host', metavar='NAME')
     return command
@@ -68,15 +85,7 @@ def _add_host_command(commands: Any, name: str, text: str) -> Any:
 def _list(conf: cfg.ConfigOpts) -> int:
     with database.open_database(conf) as db:
         summaries = db.read(hosts.list_hosts)
-    if conf.command.format == 'json':
-        print(json.dumps([dataclasses.asdict(summary) for summary in summaries]))
-        return 0
-    rows: list[Sequence[object]] = [('HOST', 'AGENT', 'DEVICES', 'MAINTAINING', 'ARQS')]
-    rows += [
-        (host.name, host.agent or '-', host.devices, host.maintaining, host.arqs)
-        for host in summaries
-    ]
-    print(format_table(rows, 'No agent has reported a host.'))
+    print_records(conf, summaries, _COLUMNS, 'No agent has reported a host.')
     return 0
 
 
@@ -97,9 +106,9 @@ def _show(conf: cfg.ConfigOpts) -> int:
         return 0
     print(f'Host {host}: agent {summary.agent or "none"}')
     print()
-    print(format_table(_device_rows(records), 'The host has no devices.'))
+    print(format_records(records, _DEVICE_COLUMNS, 'The host has no devices.'))
     print()
-    print(format_table(_arq_rows(arqs), 'No ARQ uses the host.'))
+    print(format_records(arqs, _ARQ_COLUMNS, 'No ARQ uses the host.'))
     return 0
 
 
@@ -113,21 +122,6 @@ def _find_summary(db: Database, host: str) -> HostSummary:
 def _device_document(device: DeviceRecord) -> dict[str, object]:
     names = ('uuid', 'type', 'vendor', 'model', 'status', 'health')
     return {name: getattr(device, name) for name in names}
-
-
-def _device_rows(records: Sequence[DeviceRecord]) -> list[Sequence[object]]:
-    rows: list[Sequence[object]] = [('DEVICE', 'TYPE', 'VENDOR', 'STATUS', 'HEALTH')]
-    return rows + [
-        (device.uuid, device.type, device.vendor, device.status, device.health)
-        for device in records
-    ]
-
-
-def _arq_rows(arqs: Sequence[HostArq]) -> list[Sequence[object]]:
-    rows: list[Sequence[object]] = [('ARQ', 'STATE', 'INSTANCE', 'DEVICE')]
-    return rows + [
-        (arq.uuid, arq.state, arq.instance_uuid, arq.device or '-') for arq in arqs
-    ]
 
 
 @contextmanager
@@ -184,7 +178,7 @@ def _print_obstacles(db: Database, host: str) -> bool:
     arqs = db.read(hosts.list_arqs, host)
     if arqs:
         print(f'Instances use host {host}. Move or delete them:')
-        print(format_table(_arq_rows(arqs)))
+        print(format_records(arqs, _ARQ_COLUMNS))
     is_up = summary.agent is ServiceState.UP
     if is_up:
         print(

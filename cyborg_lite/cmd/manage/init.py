@@ -17,7 +17,7 @@ from oslo_config import cfg
 from cyborg_lite import conf as configuration
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd.support import database
-from cyborg_lite.cmd.support.parsers import add_command
+from cyborg_lite.cmd.support.parsers import Parsers, add_command
 from cyborg_lite.cmd.support.text_table import format_table
 from cyborg_lite.db.core import clock
 from cyborg_lite.drivers import loading
@@ -106,13 +106,13 @@ _LOCK_PATH: Final = '/var/lib/cyborg-lite/locks'
 Answers = Mapping[str, str]
 
 
-# Any: the parsers of argparse have no public type.
-def add_parsers(parsers: Any) -> None:
+def add_parsers(parsers: Parsers) -> None:
     parser = add_command(
         parsers,
         'init',
         'write a minimal configuration and check it; asks on a terminal for what no '
         'flag gives; the exit status is 1 if a check fails',
+        _run,
     )
     parser.add_argument('--role', choices=_EVERYWHERE, required=True)
     parser.add_argument(
@@ -122,7 +122,6 @@ def add_parsers(parsers: Any) -> None:
         help_text = question.text.replace('%', '%%')
         parser.add_argument(question.flag, dest=question.name, help=help_text)
     parser.add_argument('--no-check', action='store_true', help='connect to no server')
-    parser.set_defaults(run=_run)
 
 
 def _run(conf: cfg.ConfigOpts) -> int:

@@ -10,7 +10,7 @@ from cyborg_lite import runtime  # isort: skip  # must be imported first: it may
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
-from typing import Any, Final
+from typing import Final
 
 from oslo_config import cfg
 
@@ -28,6 +28,7 @@ from cyborg_lite.cmd.manage import (
 )
 from cyborg_lite.cmd.support.json_output import run_command
 from cyborg_lite.cmd.support.one_line_errors import one_line_errors
+from cyborg_lite.cmd.support.parsers import Parsers
 
 __all__ = ['main', 'runtime']
 
@@ -53,20 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_command(conf, lambda: int(conf.command.run(conf)))
 
 
-# Any: the type parameter of the argparse class is not public.
-def _add_parsers(parsers: Any) -> None:
+def _add_parsers(parsers: Parsers) -> None:
     parsers.required = True
-    groups = (
-        audit,
-        device,
-        cleaning,
-        placement,
-        ownership,
-        agents,
-        host,
-        topology,
-        init,
-    )
+    groups = audit, device, cleaning, placement, ownership, agents, host, topology, init
     for group in groups:
         group.add_parsers(parsers)
     # Commands outside the service, such as the import.

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cyborg-lite-manage ownership``: which service owns each device."""
 
-import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
+from typing import Final
 
 from oslo_config import cfg
 
 from cyborg_lite.cmd.manage import ownership_plan
 from cyborg_lite.cmd.support import database
-from cyborg_lite.cmd.support.parsers import add_command
-from cyborg_lite.cmd.support.text_table import format_table
+from cyborg_lite.cmd.support.json_output import is_json, print_records
+from cyborg_lite.cmd.support.parsers import Parsers, add_command
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.model.ownership.owners import (
     OwnedDevice,
@@ -18,20 +17,28 @@ from cyborg_lite.model.ownership.owners import (
     config_lines_for_nova,
 )
 
+_COLUMNS: Final = {
+    'HOST': 'hostname',
+    'ADDRESS': 'address',
+    'DEVICE': 'model',
+    'DRIVER': 'driver',
+    'OWNER': 'owner',
+    'REASON': 'owner_reason',
+}
 
-# Any: the parsers of argparse have no public type.
-def add_parsers(parsers: Any) -> None:
+
+def add_parsers(parsers: Parsers) -> None:
     parser = add_command(
         parsers,
         'ownership',
         'list the owner of each device; the exit status is 1 on a conflict',
+        _show,
+        has_table=True,
     )
     # The name `host` is taken by an option of this service.
     parser.add_argument(
         '--host', dest='of_host', help='show only this host, with configuration lines'
     )
-    parser.add_argument('--format', choices=['table', 'json'], default='table')
-    parser.set_defaults(run=_show)
     ownership_plan.add_parsers(parser)
 
 
@@ -39,26 +46,13 @@ def _show(conf: cfg.ConfigOpts) -> int:
     command = conf.command
     with database.open_database(conf) as db:
         devices = db.read(device_owners.list_owned_devices, command.of_host)
-    if command.format == 'json':
-        print(json.dumps([_document(device) for device in devices], indent=2))
-    elif devices:
-        print(format_table(_rows(devices)))
-        conflicts = [device for device in devices if device.conflict]
+    scope = f'host {command.of_host}' if command.of_host else 'any host'
+    empty = f'No agent has reported a device of {scope}.'
+    print_records(conf, devices, _COLUMNS, empty, _document)
+    conflicts = [device for device in devices if device.conflict]
+    if not is_json(conf):
         _print_lines(devices if command.of_host else conflicts)
-    else:
-        scope = f'host {command.of_host}' if command.of_host else 'any host'
-        print(f'No agent has reported a device of {scope}.')
-    return int(any(device.conflict for device in devices))
-
-
-def _rows(devices: Iterable[OwnedDevice]) -> list[Sequence[object]]:
-    rows: list[Sequence[object]] = [
-        ('HOST', 'ADDRESS', 'DEVICE', 'DRIVER', 'OWNER', 'REASON')
-    ]
-    for device in devices:
-        subject = device.hostname, device.address, device.model, device.driver
-        rows.append((*subject, device.owner, device.owner_reason or '-'))
-    return rows
+    return int(bool(conflicts))
 
 
 def _print_lines(devices: Iterable[OwnedDevice]) -> None:

@@ -5,50 +5,54 @@ import dataclasses
 import json
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Final
 
 from oslo_config import cfg
 
 from cyborg_lite.agent.ownership.nova_files import NovaFiles
 from cyborg_lite.cmd.support import database
+from cyborg_lite.cmd.support.json_output import print_records
 from cyborg_lite.cmd.support.ownership_file import read_plan
-from cyborg_lite.cmd.support.parsers import add_command
-from cyborg_lite.cmd.support.text_table import format_table
+from cyborg_lite.cmd.support.parsers import Parsers, add_command
 from cyborg_lite.conf import agent
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.ownership.configuration import ConfigLine, build_config
 from cyborg_lite.model.ownership.nova_comparison import check_nova_config
 from cyborg_lite.model.ownership.nova_config import NovaConfig
-from cyborg_lite.model.ownership.plan import (
-    OwnershipPlan,
-    OwnershipProblem,
-    check_devices,
-)
+from cyborg_lite.model.ownership.plan import OwnershipPlan, check_devices
 from cyborg_lite.model.text import format_count
 
+_COLUMNS: Final = {
+    'HOST': 'hostname',
+    'CARD': 'address',
+    'OWNER': 'owner',
+    'DIFFERENCE': 'reason',
+}
 
-# Any: the parsers of argparse have no public type.
-def add_parsers(parser: Any) -> None:
+
+def add_parsers(parser: Parsers) -> None:
     commands = parser.add_subparsers(title='commands', metavar='COMMAND')
     plan = add_command(
         commands,
         'plan',
         'print the configuration of both services for the ownership file',
+        _plan,
+        has_table=True,
     )
     check = add_command(
         commands,
         'check',
         'compare the reported devices with the ownership file; the exit status is 1 if '
         'there is a difference',
+        _check,
+        has_table=True,
     )
-    for command, run in ((plan, _plan), (check, _check)):
+    for command in (plan, check):
         command.add_argument(
             '--file', help='ownership file; default: [agent] ownership_file'
         )
         command.add_argument('--host', dest='of_host', help='only this host')
-        command.add_argument('--format', choices=['table', 'json'], default='table')
-        command.set_defaults(run=run)
     check.add_argument(
         '--nova-config',
         action='append',
@@ -75,7 +79,8 @@ def _plan(conf: cfg.ConfigOpts) -> int:
     hosts = [command.of_host] if command.of_host else _list_stated_hosts(plan)
     lines = {host: build_config(plan.list_rules(host)) for host in hosts}
     if command.format == 'json':
-        print(json.dumps({host: _documents(lines[host]) for host in hosts}, indent=2))
+        documents = {host: [*map(dataclasses.asdict, lines[host])] for host in hosts}
+        print(json.dumps(documents, indent=2))
         return 0
     for host in hosts:
         print(f'# Host {host}')
@@ -99,10 +104,6 @@ def _print_lines(lines: Iterable[ConfigLine]) -> None:
     print()
 
 
-def _documents(lines: Iterable[ConfigLine]) -> list[dict[str, str]]:
-    return [dataclasses.asdict(line) for line in lines]
-
-
 # --- check ----------------------------------------------------------------------------
 
 
@@ -119,13 +120,9 @@ def _check(conf: cfg.ConfigOpts) -> int:
     nova = _load_nova_config(conf) if nova_host in hosts else None
     if nova is not None:
         problems += check_nova_config(plan, nova_host, nova)
-    if command.format == 'json':
-        print(json.dumps([dataclasses.asdict(item) for item in problems], indent=2))
-    elif problems:
-        print(format_table(_rows(problems)))
-    else:
-        count = format_count(len(hosts), 'host')
-        print(f'The devices of {count} match the ownership file.')
+    count = format_count(len(hosts), 'host')
+    empty = f'The devices of {count} match the ownership file.'
+    print_records(conf, problems, _COLUMNS, empty)
     return int(bool(problems))
 
 
@@ -150,11 +147,3 @@ def _list_hosts(plan: OwnershipPlan, all_hosts: Sequence[str]) -> list[str]:
     """Return the hosts with an agent, and those that the file names exactly."""
     stated_hosts = (host for host in _list_stated_hosts(plan) if '*' not in host)
     return sorted({*all_hosts, *stated_hosts})
-
-
-def _rows(problems: Iterable[OwnershipProblem]) -> list[Sequence[object]]:
-    rows: list[Sequence[object]] = [('HOST', 'CARD', 'OWNER', 'DIFFERENCE')]
-    for problem in problems:
-        subject = problem.hostname, problem.address or '-', problem.owner or '-'
-        rows.append((*subject, problem.reason))
-    return rows

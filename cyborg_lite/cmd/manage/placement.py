@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cyborg-lite-manage placement audit``: compares Placement with the database."""
 
-import json
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from oslo_config import cfg
 
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd.support import database
-from cyborg_lite.cmd.support.parsers import add_command, add_group
-from cyborg_lite.cmd.support.text_table import format_table
+from cyborg_lite.cmd.support.json_output import print_records
+from cyborg_lite.cmd.support.parsers import Parsers, add_command, add_group
+from cyborg_lite.cmd.support.text_table import Columns
 from cyborg_lite.conductor.jobs.runner import create_owner
 from cyborg_lite.conductor.ownership.sharing import SharingCheck
 from cyborg_lite.conductor.providers import pruning
@@ -70,12 +70,18 @@ class Line:
         }
 
 
-# Any: the parsers of argparse have no public type.
-def add_parsers(parsers: Any) -> None:
+_COLUMNS: Final[Columns] = {
+    'HOST': 'host',
+    'PROVIDER': 'provider',
+    'OUTCOME': lambda line: _OUTCOME_TEXTS[line.outcome],
+    'DIFFERENCE': 'difference',
+}
+
+
+def add_parsers(parsers: Parsers) -> None:
     commands = add_group(parsers, 'placement', 'compare with Placement')
-    audit = add_command(
-        commands, 'audit', 'list differences; the exit status is 1 if there is one'
-    )
+    text = 'list differences; the exit status is 1 if there is one'
+    audit = add_command(commands, 'audit', text, _audit, has_table=True)
     audit.add_argument(
         '--apply',
         action='store_true',
@@ -91,8 +97,6 @@ def add_parsers(parsers: Any) -> None:
     audit.add_argument(
         '--host', dest='of_host', action='append', help='repeatable; default: all'
     )
-    audit.add_argument('--format', choices=['table', 'json'], default='table')
-    audit.set_defaults(run=_audit)
 
 
 def _audit(conf: cfg.ConfigOpts) -> int:
@@ -115,12 +119,8 @@ def _audit(conf: cfg.ConfigOpts) -> int:
             lines += _unknown_host_lines(auditor, placement, hosts)
             if command.prune:
                 lines += _prune_names(db, placement, published)
-    if command.format == 'json':
-        print(json.dumps([line.as_json() for line in lines], indent=2))
-    elif lines:
-        print(format_table(_rows(lines)))
-    else:
-        print(f'Placement is up to date for {format_count(len(hosts), "host")}.')
+    empty = f'Placement is up to date for {format_count(len(hosts), "host")}.'
+    print_records(conf, lines, _COLUMNS, empty, Line.as_json)
     outcomes = {line.outcome for line in lines}
     if _UNKNOWN in outcomes:
         return 2
@@ -200,11 +200,3 @@ def _result_lines(host: str, result: SyncResult, outcome: str) -> Iterator[Line]
         yield Line(host, change.name, change.uuid, change.description, outcome)
     for problem in result.problems:
         yield Line(host, problem.name, problem.uuid, problem.reason, _SKIPPED)
-
-
-def _rows(lines: Iterable[Line]) -> list[Sequence[object]]:
-    rows: list[Sequence[object]] = [('HOST', 'PROVIDER', 'OUTCOME', 'DIFFERENCE')]
-    for line in lines:
-        outcome = _OUTCOME_TEXTS[line.outcome]
-        rows.append((line.host, line.provider or '-', outcome, line.difference))
-    return rows

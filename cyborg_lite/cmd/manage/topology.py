@@ -4,36 +4,31 @@
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from oslo_config import cfg
 
 from cyborg_lite.cmd.support import database
-from cyborg_lite.cmd.support.parsers import add_command
+from cyborg_lite.cmd.support.parsers import Parsers, add_command
 from cyborg_lite.conductor.hosts.host_topology import HostTopologyService
 from cyborg_lite.model.hosts.topology import HostTopology
 from cyborg_lite.rendering.svg import format_svg
 from cyborg_lite.rendering.tree import format_tree
 
-
-def _format_json(topology: HostTopology) -> str:
-    return json.dumps(dataclasses.asdict(topology), indent=2)
-
-
 _FORMATS: Final[Mapping[str, Callable[[HostTopology], str]]] = {
     'tree': format_tree,
     'svg': format_svg,
-    'json': _format_json,
+    'json': lambda topology: json.dumps(dataclasses.asdict(topology), indent=2),
 }
 
 
-# Any: the parsers of argparse have no public type.
-def add_parsers(parsers: Any) -> None:
+def add_parsers(parsers: Parsers) -> None:
     command = add_command(
         parsers,
         'topology',
         'show the NUMA nodes, devices, deployables and units of a host, their health, '
         'and which ARQs, instances and projects use them',
+        _show,
     )
     # The name `host` is taken by an option of this service.
     command.add_argument('of_host', metavar='HOST')
@@ -43,7 +38,6 @@ def add_parsers(parsers: Any) -> None:
         default='tree',
         help='svg is a picture for a document; default: tree',
     )
-    command.set_defaults(run=_show)
 
 
 def _show(conf: cfg.ConfigOpts) -> int:

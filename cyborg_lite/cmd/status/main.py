@@ -5,11 +5,10 @@ from cyborg_lite import runtime  # isort: skip  # must be imported first: it may
 
 import json
 import sys
-from argparse import _SubParsersAction
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
@@ -19,7 +18,7 @@ from cyborg_lite.cmd.status.upgrade_checks import Checks
 from cyborg_lite.cmd.support import database
 from cyborg_lite.cmd.support.json_output import is_json, run_command
 from cyborg_lite.cmd.support.one_line_errors import one_line_errors
-from cyborg_lite.cmd.support.parsers import add_command, add_plain_command
+from cyborg_lite.cmd.support.parsers import Parsers, add_command, add_plain_command
 from cyborg_lite.cmd.support.text_table import format_table
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.hosts import services
@@ -172,8 +171,7 @@ def _job_rows(counts: Iterable[JobCount]) -> list[Sequence[object]]:
     return [('JOBS', *heads), *(rows or [(_NO_JOB, *('-' for _ in heads))])]
 
 
-# Any: the type parameter of the argparse class is not public.
-def _add_parsers(parsers: '_SubParsersAction[Any]') -> None:
+def _add_parsers(parsers: Parsers) -> None:
     parsers.required = False
     add_command(parsers, 'show', 'show daemons and jobs (default)')
     add_command(

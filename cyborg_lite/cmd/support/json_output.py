@@ -7,12 +7,15 @@ subcommand becomes ``{"exit_status": 0, "messages": ["..."]}``.
 
 import argparse
 import contextlib
+import dataclasses
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from oslo_config import cfg
+
+from cyborg_lite.cmd.support.text_table import Columns, format_records
 
 JSON: Final = 'json'
 
@@ -33,6 +36,25 @@ def add_json_option(parser: Any) -> None:
 def is_json(conf: cfg.ConfigOpts) -> bool:
     """Check whether the subcommand prints JSON."""
     return getattr(conf.command, 'format', None) == JSON
+
+
+# Any: records of one class.
+def print_records(
+    conf: cfg.ConfigOpts,
+    records: Iterable[Any],
+    columns: Columns,
+    empty: str,
+    build_document: Callable[[Any], object] = dataclasses.asdict,
+) -> None:
+    """Print records as a table, or as JSON.
+
+    :param empty: text in place of a table without rows
+    :param build_document: returns the JSON object of a record
+    """
+    if is_json(conf):
+        print(json.dumps([build_document(record) for record in records], indent=2))
+    else:
+        print(format_records(records, columns, empty))
 
 
 def run_command(conf: cfg.ConfigOpts, run: Callable[[], int]) -> int:

@@ -4,12 +4,33 @@
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Final
+from typing import Any, Final
 
 _GAP: Final = '  '
 _NARROWEST: Final = 6  # characters; below this width a column is not wrapped
+
+# Any: a record of any class.
+Columns = Mapping[str, str | Callable[[Any], object]]
+"""The attribute or the function of a record, by heading."""
+
+
+def format_records(records: Iterable[Any], columns: Columns, empty: str = '') -> str:
+    """Return a table with a row for each record; a cell without a value is ``-``.
+
+    :param empty: as of ``format_table``
+    """
+    rows = [
+        [_read_cell(record, source) for source in columns.values()]
+        for record in records
+    ]
+    return format_table([list(columns), *rows], empty)
+
+
+def _read_cell(record: Any, source: str | Callable[[Any], object]) -> object:
+    value = getattr(record, source) if isinstance(source, str) else source(record)
+    return '-' if value in (None, '') else value
 
 
 def format_table(
