@@ -107,6 +107,8 @@ def _terms(operation: Document) -> str:
     """Return the first microversion, the policy rule and the token requirement."""
     extension = operation['x-openstack']
     terms = f'Since {extension["min-ver"]}.'
+    if 'max-ver' in extension:
+        terms += f' Until {extension["max-ver"]}.'
     if 'policy' in extension:
         terms += f' Rule ``{extension["policy"]}``.'
     security = operation['security']

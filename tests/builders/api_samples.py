@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from cyborg_lite.api import openapi
+from cyborg_lite.api.microversion import MAXIMUM
+from cyborg_lite.api.openapi.routes import list_routes
 from cyborg_lite.version import VERSION
 from tests.servers.keystone_cloud import KeystoneCloud
 from tests.servers.stack import ADMIN
 
 FOLDER: Final = Path(openapi.__file__).parent / 'samples'
 
-_NEWEST: Final = '2.7'
+_ROUTES: Final = {route.operation_id: route for route in list_routes()}
 _ENDPOINT: Final = 'http://controller:6666'
 _TIME: Final = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00')
 _DURATION: Final = re.compile(r'"duration": [0-9.e-]+')
@@ -49,16 +51,19 @@ class Recorder:
         persona: Mapping[str, str] = ADMIN,
     ) -> Any:
         """Send a request and return the JSON body of the answer."""
-        method = operation.partition('_')[0].upper()
-        version_header = {'OpenStack-API-Version': f'accelerator {_NEWEST}'}
-        answer = self._cloud.api({**persona, **version_header}).ask(method, path, body)
+        route = _ROUTES[operation]
+        version = route.until or MAXIMUM
+        version_header = {'OpenStack-API-Version': f'accelerator {version}'}
+        answer = self._cloud.api({**persona, **version_header}).ask(
+            route.method, path, body
+        )
         assert answer.status < 300, answer.body
         tokens = ['X-Auth-Token']
         if 'X-Service-Roles' in persona:
             tokens.append('X-Service-Token')
         self.samples[operation] = {
             'request': {
-                'method': method,
+                'method': route.method,
                 'path': path,
                 'headers': {
                     **dict.fromkeys(tokens, '...'),

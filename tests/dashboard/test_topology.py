@@ -11,7 +11,7 @@ from cyborg_lite_dashboard.admin.accelerator_devices.views import list_units
 from cyborg_lite_dashboard.topology import build_topology, draw_topology
 
 _SAMPLES: Final = Path(__file__).parents[2] / 'cyborg_lite/api/openapi/samples'
-_SAMPLE: Final = _SAMPLES / 'get_v2_hosts_name_topology.json'
+_SAMPLE: Final = _SAMPLES / 'show_host_topology.json'
 
 
 def read_sample() -> Any:

@@ -24,7 +24,7 @@ from tests.servers.stack import NOVA, Instance, expect
 __all__ = ['cloud', 'keystone', 'real_glance']
 
 # The document is long and generated.
-WITHOUT_SAMPLE: Final = {'get_v2_openapi_json'}
+WITHOUT_SAMPLE: Final = {'show_api_document'}
 
 PROFILES: Final = '/v2/device_profiles'
 ARQS: Final = '/v2/accelerator_requests'
@@ -35,14 +35,14 @@ ADVICE: Final = 'run this test with CYBORG_LITE_WRITE_SAMPLES=1, then tox -e gen
 def recorder(cloud: KeystoneCloud, real_glance: RealGlance) -> Recorder:
     """Return the recorder after all calls."""
     recorder = Recorder(cloud)
-    recorder.ask('get', '/')
-    recorder.ask('get_v2', '/v2')
+    recorder.ask('list_versions', '/')
+    recorder.ask('show_version', '/v2')
     _hardware(recorder, cloud)
     _profiles(recorder)
     _requests(recorder, cloud)
     _bitstreams(recorder, cloud, real_glance)
     agents = '/v2/services?binary=cyborg-lite-agent'
-    recorder.ask('get_v2_services', agents)
+    recorder.ask('list_services', agents)
     _jobs(recorder, cloud)
     _forget_host(recorder, cloud)
     if os.environ.get('CYBORG_LITE_WRITE_SAMPLES'):
@@ -54,7 +54,7 @@ def recorder(cloud: KeystoneCloud, real_glance: RealGlance) -> Recorder:
 
 def _jobs(recorder: Recorder, cloud: KeystoneCloud) -> None:
     """Request, retry and cancel jobs; failed jobs are written into the database."""
-    recorder.ask('post_v2_jobs', '/v2/jobs', {'kind': 'audit'})
+    recorder.ask('create_job', '/v2/jobs', {'kind': 'audit'})
     # No conductor runs jobs of the second type.
     jobs = {kind: str(uuid4()) for kind in ('clean', 'example')}
     with closing(sqlite3.connect(cloud.directory / 'db.sqlite')) as database, database:
@@ -65,10 +65,10 @@ def _jobs(recorder: Recorder, cloud: KeystoneCloud) -> None:
             [(uuid, kind) for kind, uuid in jobs.items()],
         )
     path = '/v2/jobs?kind=clean&state=failed'
-    recorder.ask('get_v2_jobs', path)
+    recorder.ask('list_jobs', path)
     for action, kind in (('retry', 'example'), ('cancel', 'clean')):
         path = f'/v2/jobs/{jobs[kind]}/{action}'
-        recorder.ask(f'post_v2_jobs_uuid_{action}', path)
+        recorder.ask(f'{action}_job', path)
 
 
 def _forget_host(recorder: Recorder, cloud: KeystoneCloud) -> None:
@@ -84,30 +84,30 @@ def _forget_host(recorder: Recorder, cloud: KeystoneCloud) -> None:
             (service, 'gone-host', 'down'),
         )
     path = f'/v2/services/{service}'
-    recorder.ask('delete_v2_services_uuid', path)
+    recorder.ask('delete_service', path)
 
 
 def _hardware(recorder: Recorder, cloud: KeystoneCloud) -> None:
     ask = recorder.ask
-    device = ask('get_v2_devices', '/v2/devices')['devices'][0]['uuid']
+    device = ask('list_devices', '/v2/devices')['devices'][0]['uuid']
     path = f'/v2/devices/{device}'
-    ask('get_v2_devices_uuid', path)
+    ask('show_device', path)
     reason = {'op': 'add', 'path': '/reason', 'value': 'The fan is changed.'}
     status = {'op': 'replace', 'path': '/status', 'value': 'maintaining'}
-    ask('patch_v2_devices_uuid', path, [status, reason])
-    ask('get_v2_devices_uuid_modes', f'{path}/modes')
-    ask('get_v2_devices_uuid_events', f'{path}/events')
+    ask('update_device', path, [status, reason])
+    ask('list_device_modes', f'{path}/modes')
+    ask('list_device_events', f'{path}/events')
     _configuration(recorder, cloud, device)
     _cleanings(recorder, cloud, f'{path}/cleanings')
-    ask('post_v2_devices_uuid_disable', f'{path}/disable')
-    ask('post_v2_devices_uuid_enable', f'{path}/enable')
-    deployables = ask('get_v2_deployables', '/v2/deployables')['deployables']
-    ask('get_v2_deployables_uuid', f'/v2/deployables/{deployables[0]["uuid"]}')
+    ask('disable_device', f'{path}/disable')
+    ask('enable_device', f'{path}/enable')
+    deployables = ask('list_deployables', '/v2/deployables')['deployables']
+    ask('show_deployable', f'/v2/deployables/{deployables[0]["uuid"]}')
     body = {'deployable_id': 1, 'key': 'rack', 'value': '7'}
-    created = ask('post_v2_attributes', '/v2/attributes', body)['uuid']
-    ask('get_v2_attributes', '/v2/attributes?deployable_id=1')
-    ask('get_v2_attributes_uuid', f'/v2/attributes/{created}')
-    ask('delete_v2_attributes_uuid', f'/v2/attributes/{created}')
+    created = ask('create_attribute', '/v2/attributes', body)['uuid']
+    ask('list_attributes', '/v2/attributes?deployable_id=1')
+    ask('show_attribute', f'/v2/attributes/{created}')
+    ask('delete_attribute', f'/v2/attributes/{created}')
 
 
 def _configuration(recorder: Recorder, cloud: KeystoneCloud, device: str) -> None:
@@ -132,17 +132,17 @@ def _configuration(recorder: Recorder, cloud: KeystoneCloud, device: str) -> Non
         insert = f'INSERT INTO reconfigurations ({names}) VALUES ({marks})'
         database.execute(insert, tuple(columns.values()))
     path = f'/v2/devices/{device}/configuration'
-    recorder.ask('get_v2_devices_uuid_configuration', path)
+    recorder.ask('show_device_configuration', path)
 
 
 def _cleanings(recorder: Recorder, cloud: KeystoneCloud, path: str) -> None:
     """Decide about a unit whose state is written into the database."""
-    prefix, unit = 'v2_devices_uuid_cleanings', _set_clean_state(cloud, 'used')
+    unit = _set_clean_state(cloud, 'used')
     accept = {'name': 'R. Jones', 'unit': unit}
-    recorder.ask(f'post_{prefix}_accept', f'{path}/accept', accept)
-    recorder.ask(f'get_{prefix}', path)
+    recorder.ask('accept_device_cleanings', f'{path}/accept', accept)
+    recorder.ask('list_device_cleanings', path)
     _set_clean_state(cloud, 'used')
-    recorder.ask(f'post_{prefix}_retry', f'{path}/retry', {'unit': unit})
+    recorder.ask('retry_device_cleanings', f'{path}/retry', {'unit': unit})
     # The driver has no clean steps.
     _set_clean_state(cloud, 'clean')
 
@@ -166,27 +166,26 @@ def _profiles(recorder: Recorder) -> None:
 
     group = {'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required'}
     profiles = [{'name': 'fpga', 'description': 'One unit.', 'groups': [group]}]
-    schema_name = 'device_profiles_device_profile'
-    ask('post_v2_device_profiles', '', profiles)
-    ask('get_v2_device_profiles', '?name=fpga')
-    ask(f'get_v2_{schema_name}', '/fpga')
-    ask(f'post_v2_{schema_name}_explain', '/fpga/explain')
-    ask(f'get_v2_{schema_name}_capacity', '/fpga/capacity')
+    ask('create_device_profile', '', profiles)
+    ask('list_device_profiles', '?name=fpga')
+    ask('show_device_profile', '/fpga')
+    ask('explain_device_profile', '/fpga/explain')
+    ask('show_device_profile_capacity', '/fpga/capacity')
     renamed = [{'op': 'replace', 'path': '/is_public', 'value': False}]
-    ask(f'patch_v2_{schema_name}', '/fpga', renamed)
-    ask(f'post_v2_{schema_name}_access', '/fpga/access', {'projects': ['a' * 32]})
-    ask(f'get_v2_{schema_name}_access', '/fpga/access')
-    ask(f'delete_v2_{schema_name}_access', f'/fpga/access?value={"a" * 32}')
-    ask(f'delete_v2_{schema_name}', '/fpga')
+    ask('update_device_profile', '/fpga', renamed)
+    ask('grant_device_profile_access', '/fpga/access', {'projects': ['a' * 32]})
+    ask('list_device_profile_access', '/fpga/access')
+    ask('revoke_device_profile_access', f'/fpga/access?value={"a" * 32}')
+    ask('delete_device_profile', '/fpga')
     for name in ('small', 'large'):
-        ask('post_v2_device_profiles', '', [{**profiles[0], 'name': name}])
-    ask('delete_v2_device_profiles', '?value=small,large')
-    ask('post_v2_device_profiles', '', profiles)
+        ask('create_device_profile', '', [{**profiles[0], 'name': name}])
+    ask('delete_device_profiles', '?value=small,large')
+    ask('create_device_profile', '', profiles)
 
 
 def _requests(recorder: Recorder, cloud: KeystoneCloud) -> None:
     create = {'device_profile_name': 'fpga'}
-    (created,) = recorder.ask('post_v2_accelerator_requests', ARQS, create)['arqs']
+    (created,) = recorder.ask('create_accelerator_request', ARQS, create)['arqs']
     uuid = created['uuid']
     instance = Instance(cloud, cloud.provider_of('FPGA'), {'FPGA': 1}, arqs=[uuid])
     instance.allocate()
@@ -201,20 +200,20 @@ def _requests(recorder: Recorder, cloud: KeystoneCloud) -> None:
     def as_nova(operation: str, path: str, body: Any = None) -> None:
         recorder.ask(operation, path, body, persona=NOVA)
 
-    as_nova('patch_v2_accelerator_requests', ARQS, {uuid: bind})
+    as_nova('bind_accelerator_requests', ARQS, {uuid: bind})
     cloud.until(instance.is_resolved, 'Nova receives the event')
     by_instance = f'{ARQS}?instance={instance.uuid}'
-    recorder.ask('get_v2_accelerator_requests', f'{by_instance}&bind_state=resolved')
-    recorder.ask('get_v2_accelerator_requests_uuid', f'{ARQS}/{uuid}')
-    recorder.ask('get_v2_accelerator_requests_uuid_events', f'{ARQS}/{uuid}/events')
+    recorder.ask('list_accelerator_requests', f'{by_instance}&bind_state=resolved')
+    recorder.ask('show_accelerator_request', f'{ARQS}/{uuid}')
+    recorder.ask('list_accelerator_request_events', f'{ARQS}/{uuid}/events')
     topology = f'/v2/hosts/{cloud.host}/topology'
-    recorder.ask('get_v2_hosts_name_topology', topology)
-    recorder.ask('get_v2_usages', '/v2/usages')
-    recorder.ask('get_v2_limits', '/v2/limits')
+    recorder.ask('show_host_topology', topology)
+    recorder.ask('list_usages', '/v2/usages')
+    recorder.ask('list_limits', '/v2/limits')
     path = f'{ARQS}/{uuid}'
-    as_nova('patch_v2_accelerator_requests_uuid', path, {uuid: unbind})
-    as_nova('delete_v2_accelerator_requests_uuid', path)
-    as_nova('delete_v2_accelerator_requests', by_instance)
+    as_nova('bind_accelerator_request', path, {uuid: unbind})
+    as_nova('delete_accelerator_request', path)
+    as_nova('delete_accelerator_requests', by_instance)
 
 
 def _bitstreams(
@@ -225,7 +224,7 @@ def _bitstreams(
     properties = {**image().properties, 'function_uuid': function}
     content = gbs(function=function.replace('-', ''))
     uploaded = real_glance.upload(content, image().tags, properties)
-    recorder.ask('get_v2_bitstreams', f'/v2/bitstreams?function={function}')
+    recorder.ask('list_bitstreams', f'/v2/bitstreams?function={function}')
     deployables = expect(cloud.api().ask('GET', '/v2/deployables'), 200)['deployables']
     (card,) = (
         schema_name['uuid']
@@ -235,14 +234,14 @@ def _bitstreams(
     path = f'/v2/deployables/{card}/program'
     value = [{'image_uuid': uploaded}]
     program = [{'path': '/program', 'op': 'replace', 'value': value}]
-    job = recorder.ask('patch_v2_deployables_uuid_program', path, program)
+    job = recorder.ask('program_deployable', path, program)
 
     def is_finished() -> bool:
-        answer = recorder.ask('get_v2_jobs_uuid', f'/v2/jobs/{job["uuid"]}')
+        answer = recorder.ask('show_job', f'/v2/jobs/{job["uuid"]}')
         return bool(answer['progress'] == 100)
 
     cloud.until(is_finished, 'the image is loaded')
-    repeated = 'patch_v2_deployables_uuid_program_same_uuid'
+    repeated = 'update_deployable_program'
     recorder.ask(repeated, f'{path}/{card}', program)
 
 

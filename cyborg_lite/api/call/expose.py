@@ -32,6 +32,7 @@ from cyborg_lite.api.call.validation import Schema
 from cyborg_lite.api.microversion import V2_5, Microversion
 from cyborg_lite.api.views.encoding import encode
 from cyborg_lite.api.views.view import View
+from cyborg_lite.errors.requests import NotAcceptable
 
 REQUEST: Final = 'cyborg_lite.request'
 """Key of the request with its input in the WSGI environment that Pecan gets."""
@@ -155,6 +156,19 @@ def since(version: Microversion, *, hidden: bool = False) -> Decorator:
         call.require_version(version, call.operation)
 
     return _add_check(check_version, since=version, hidden=hidden)
+
+
+def until(version: Microversion) -> Decorator:
+    """Refuse microversions after ``version`` with 406: another call does the same."""
+
+    def check_version(call: Call) -> None:
+        if call.microversion > version:
+            raise NotAcceptable(
+                reason=f'{call.operation} requires microversion {version} or earlier; '
+                f'the request has {call.microversion}.'
+            )
+
+    return _add_check(check_version, until=version)
 
 
 def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name

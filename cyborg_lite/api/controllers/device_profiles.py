@@ -7,7 +7,7 @@ from oslo_log import log
 
 from cyborg_lite.api.call import arguments, paging, profile_body, profile_search
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.call.expose import accepts, expose, requires, since
+from cyborg_lite.api.call.expose import accepts, expose, requires, since, until
 from cyborg_lite.api.call.profile_search import find_profile
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_2, V2_4, V2_5, V2_7
@@ -84,6 +84,7 @@ class ProfileCollection(Resource):
 
     @expose(status=204, errors=(404, 409))
     @requires('cyborg:device_profile:delete')
+    @until(V2_4)
     @accepts(arguments=('value', 'name'))
     def delete(self, call: Call) -> None:
         """Delete device profiles by uuid or name.

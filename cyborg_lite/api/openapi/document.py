@@ -17,10 +17,10 @@ Document = dict[str, Any]  # JSON
 
 _DESCRIPTION: Final = (
     'Accelerator devices, their deployables, device profiles, and the accelerator '
-    'requests (ARQs) of instances. min-ver is the microversion that added an element; '
-    'without min-ver, all microversions have it. HEAD is supported wherever GET is. A '
-    'slash at the end of a path makes no difference. Collections are also served '
-    'without /v2.'
+    'requests (ARQs) of instances. min-ver is the microversion that added an element, '
+    'and max-ver the last one that has it; without them, all microversions have it. '
+    'HEAD is supported wherever GET is. A slash at the end of a path makes no '
+    'difference. Collections are also served without /v2.'
 )
 
 
@@ -50,14 +50,16 @@ def build_document(version: Microversion | None = None) -> Document:
 
     :param version: microversion to describe; None: all of them
     """
-    all_routes = list(list_routes(version or MAXIMUM))
+    all_routes = list(list_routes(version))
     schemas = ViewSchemas(version)
     paths: dict[str, Document] = {}
+    tags: dict[str, None] = {}  # in the order of the operations
     for route in all_routes:
         operation = operations.build_operation(route, schemas)
         links = build_links(route, all_routes)
         if links:
             operation['responses'][str(route.status)]['links'] = links
+        tags |= dict.fromkeys(operation['tags'])
         paths.setdefault(route.path, {})[route.method.lower()] = operation
     shared = responses.build_components(all_routes, version)
     return {
@@ -67,6 +69,7 @@ def build_document(version: Microversion | None = None) -> Document:
             'description': _DESCRIPTION,
             'version': str(version or MAXIMUM),
         },
+        'tags': [{'name': tag} for tag in tags],
         'paths': paths,
         CODES: describe_codes(),
         'components': {

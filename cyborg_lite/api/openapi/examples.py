@@ -33,7 +33,7 @@ _DOCUMENT: Final = Sample(
 
 def load_sample(operation_id: str) -> Sample | None:
     """Return the recorded call of an operation; None: no call is recorded."""
-    if operation_id == 'get_v2_openapi_json':
+    if operation_id == 'show_api_document':
         return _DOCUMENT
     file = resources.files(__package__) / 'samples' / f'{operation_id}.json'
     if not file.is_file():

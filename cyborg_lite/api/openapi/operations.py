@@ -25,7 +25,7 @@ def build_operation(route: Route, schemas: ViewSchemas) -> Document:
     extension = {'min-ver': str(route.since)}
     if route.rule:
         extension['policy'] = route.rule
-    operation = {
+    operation: Document = {
         'operationId': route.operation_id,
         'summary': route.summary,
         'description': route.description,
@@ -35,8 +35,12 @@ def build_operation(route: Route, schemas: ViewSchemas) -> Document:
         'responses': build_responses(route, schemas),
         'x-openstack': extension,
     }
+    if route.until:
+        operation['deprecated'] = True
+        extension['max-ver'] = str(route.until)
     if route.body:
-        content = {'schema': route.body.document, **_build_example(route)}
+        schema = schemas.add_body(route.operation_id, route.body.document)
+        content = {'schema': schema, **_build_example(route)}
         operation['requestBody'] = {
             'required': not route.body.optional,
             'content': dict.fromkeys(_list_media_types(route.body, schemas), content),

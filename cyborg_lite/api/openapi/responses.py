@@ -16,6 +16,8 @@ Document = dict[str, Any]  # JSON
 
 JSON: Final = 'application/json'
 
+_ERROR: Final = {'$ref': '#/components/schemas/Error'}
+_KEYSTONE_ERROR: Final = {'$ref': '#/components/schemas/KeystoneError'}
 _ERRORS_WITH_RULE: Final = (400, 401, 403, 503)
 _ERRORS_WITH_BODY: Final = (413, 415)
 _VERSIONS: Final = (
@@ -80,15 +82,17 @@ def build_components(
     :param version: microversion to describe; None: all of them
     """
     has_code = None if version is None else version >= microversion.V2_5
-    error = errors.build_error(has_code=has_code)
-    unauthorized = {
-        True: error,
-        None: {'anyOf': [error, errors.UNAUTHORIZED]},
-        False: errors.UNAUTHORIZED,
-    }[has_code]
     codes = sorted({code for route in routes for code in _list_errors(route)})
     return {
-        'schemas': {'Error': error, 'Unauthorized': unauthorized},
+        'schemas': {
+            'Error': errors.build_error(has_code=has_code),
+            'KeystoneError': errors.UNAUTHORIZED,
+            'Unauthorized': {
+                True: _ERROR,
+                None: {'anyOf': [_ERROR, _KEYSTONE_ERROR]},
+                False: _KEYSTONE_ERROR,
+            }[has_code],
+        },
         'responses': {
             _build_name(code): _build_error(code, versioned=True) for code in codes
         },

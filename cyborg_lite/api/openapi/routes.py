@@ -8,9 +8,9 @@ as soon as a rule names it.
 import dataclasses
 import enum
 import inspect
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final
 
 from oslo_policy.policy import DocumentedRuleDefault
@@ -22,6 +22,19 @@ from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, V2_5, Microversion
 from cyborg_lite.api.routes import ROUTES
 
 _WITHOUT_RULE: Final = ('/', '/v2', '/v2/openapi.json')
+_VERBS: Final = {'PATCH': 'update', 'DELETE': 'delete'}
+# Operations whose method and path do not say what they do.
+_IDS: Final = {
+    'GET /': 'list_versions',
+    'GET /v2': 'show_version',
+    'GET /v2/openapi.json': 'show_api_document',
+    'PATCH /v2/accelerator_requests': 'bind_accelerator_requests',
+    'PATCH /v2/accelerator_requests/{uuid}': 'bind_accelerator_request',
+    'POST /v2/device_profiles/{device_profile}/access': 'grant_device_profile_access',
+    'DELETE /v2/device_profiles/{device_profile}/access': (
+        'revoke_device_profile_access'
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +54,7 @@ class Route:
     accepted: tuple[type[Any], ...]  # views that are returned with 202
     errors: Collection[int]
     since: Microversion = MINIMUM
+    until: Microversion | None = None  # None: MAXIMUM
     hidden: bool = False  # True: older microversions answer 405
     rule: str | None = None  # None: no authentication
     service_for: str | None = None
@@ -54,15 +68,40 @@ class Route:
 
     @property
     def operation_id(self) -> str:
-        """Id of the operation, which is unique in the document."""
-        words = re.findall(r'[a-z0-9]+', self.path.lower())
-        return '_'.join([self.method.lower(), *words])
+        """Verb and noun, which are unique in the document: ``show_device_modes``."""
+        return _IDS.get(f'{self.method} {self.path}') or _name_operation(
+            self.method, self.path
+        )
 
 
-def list_routes(version: Microversion) -> Iterator[Route]:
-    """Yield the routes that a microversion supports, in the order of the rules."""
+def _name_operation(method: str, path: str) -> str:
+    segments = path.split('/')[2:]
+    nouns = [
+        segment.removesuffix('s') if following.startswith('{') else segment
+        for segment, following in pairwise([*segments, ''])
+        if not segment.startswith('{')
+    ]
+    is_plural = segments[-1].endswith('s')
+    if method == 'GET':
+        verb = 'list' if is_plural else 'show'
+    elif method == 'POST' and is_plural:
+        verb, nouns[-1] = 'create', nouns[-1].removesuffix('s')
+    elif is_plural or segments[-1].startswith('{'):
+        verb = _VERBS[method]
+    else:
+        verb = nouns.pop()  # an action, such as enable
+    return '_'.join([verb, *nouns])
+
+
+def list_routes(version: Microversion | None = None) -> Iterator[Route]:
+    """Yield the routes that a microversion supports, in the order of the rules.
+
+    :param version: None: the routes of all microversions
+    """
     for route in _list_all_routes():
-        if route.since <= version:
+        if version is None:
+            yield route
+        elif route.since <= version and version <= (route.until or MAXIMUM):
             newer = {n: since for n, since in route.newer.items() if since <= version}
             yield dataclasses.replace(
                 route,

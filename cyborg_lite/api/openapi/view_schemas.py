@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON Schemas of the views."""
+"""JSON Schemas of the views and of the bodies of requests."""
 
 import inspect
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -100,6 +100,15 @@ class ViewSchemas:
                     {'type': 'array', 'items': schema} if is_list else schema
                 )
         return schemas
+
+    def add_body(self, operation_id: str, schema: Mapping[str, Any]) -> Document:
+        """Add the schema of the body of an operation, and return its reference.
+
+        Its name becomes the name of a class in generated clients.
+        """
+        name = f'{operation_id.title().replace("_", "")}Body'
+        self.components[name] = {'title': name, **schema}
+        return {'$ref': f'#/components/schemas/{name}'}
 
     # Any: the value is JSON.
     def select_known(self, value: Any, schema: Document) -> Any:

@@ -2,6 +2,7 @@
 """Tests of the field generation and of the header If-Match, since microversion 2.5."""
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -92,8 +93,7 @@ def test_invalid_header_is_refused(newest: Client, header: str) -> None:
 
 
 def test_call_without_generation_refuses_header(newest: Client) -> None:
-    create_profile(newest)
-    path, headers = '/device_profiles?value=dp1', {'If-Match': '"0"'}
+    path, headers = f'/accelerator_requests?arqs={uuid4()}', {'If-Match': '"0"'}
     answer = newest.send('DELETE', path, headers=headers)
     assert (answer.status, 'does not support' in answer.fault) == (400, True)
     assert newest.get('/device_profiles', headers).status == 200

@@ -12,13 +12,13 @@ from tests.support.api.conversation import NOVA, Client
 
 _STATUS: Final = [{'op': 'replace', 'path': '/status', 'value': 'maintaining'}]
 _BODIES: Final[dict[str, Any]] = {
-    'patch_v2_deployables_uuid_program': build_program_patch(),
-    'patch_v2_deployables_uuid_program_same_uuid': build_program_patch(),
-    'patch_v2_devices_uuid': _STATUS,
-    'post_v2_devices_uuid_cleanings_accept': {'name': 'Jo'},
+    'program_deployable': build_program_patch(),
+    'update_deployable_program': build_program_patch(),
+    'update_device': _STATUS,
+    'accept_device_cleanings': {'name': 'Jo'},
 }
 # The ARQ stands in the body.
-_UNNAMED: Final = 'patch_v2_accelerator_requests_uuid'
+_UNNAMED: Final = 'bind_accelerator_request'
 ROUTES: Final = [
     route
     for route in list_routes(MAXIMUM)

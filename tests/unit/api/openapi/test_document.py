@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from cyborg_lite.api.microversion import V2_0, V2_2, V2_3, VERSIONS, Microversion
+from cyborg_lite.api.microversion import V2_0, V2_2, V2_3, V2_5, VERSIONS, Microversion
 from tests.support.api.api_document import load_document
 
 EVERY = pytest.mark.parametrize('version', [None, *VERSIONS], ids=str)
@@ -18,6 +18,11 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for path, item in document['paths'].items():
         for method, operation in item.items():
             yield f'{method.upper()} {path}', operation
+
+
+def resolve_reference(document: dict[str, Any], schema: dict[str, Any]) -> Any:
+    name = schema['$ref'].rpartition('/')[2]
+    return document['components']['schemas'][name]
 
 
 # The suite conformance validates the documents of all microversions.
@@ -39,9 +44,11 @@ def test_arguments_have_descriptions() -> None:
 
 def test_bodies_have_valid_examples() -> None:
     """Newcomers copy the examples, and fuzzing starts from them."""
-    for name, operation in operations(load_document(None)):
+    document = load_document(None)
+    for name, operation in operations(document):
         if 'requestBody' in operation:
-            schema = operation['requestBody']['content']['application/json']['schema']
+            content = operation['requestBody']['content']['application/json']
+            schema = resolve_reference(document, content['schema'])
             assert schema.get('examples'), f'{name}: write examples into its schema'
             for example in schema['examples']:
                 Draft202012Validator(schema).validate(example)
@@ -102,6 +109,31 @@ def test_examples_omit_newer_fields() -> None:
 def test_operation_ids_are_unique() -> None:
     names = [element['operationId'] for _, element in operations(load_document(None))]
     assert len(names) == len(set(names))
+
+
+def test_operation_ids_are_verb_and_noun() -> None:
+    document = load_document(None)
+    names = {name: item['operationId'] for name, item in operations(document)}
+    assert names['GET /v2/devices'] == 'list_devices'
+    assert names['GET /v2/devices/{uuid}/configuration'] == 'show_device_configuration'
+    assert names['POST /v2/attributes'] == 'create_attribute'
+    assert names['PATCH /v2/accelerator_requests'] == 'bind_accelerator_requests'
+    assert names['POST /v2/devices/{uuid}/enable'] == 'enable_device'
+
+
+def test_replaced_operation_is_deprecated_then_absent() -> None:
+    path = '/v2/device_profiles'
+    for version in (V2_0, None):
+        operation = load_document(version)['paths'][path]['delete']
+        assert operation['deprecated']
+        assert operation['x-openstack']['max-ver'] == '2.4'
+    assert 'delete' not in load_document(V2_5)['paths'][path]
+    assert 'deprecated' not in load_document(None)['paths'][path]['get']
+
+
+def test_bodies_have_titles() -> None:
+    schema = load_document(None)['components']['schemas']['UpdateDeviceBody']
+    assert schema['title'] == 'UpdateDeviceBody'
 
 
 def test_document_omits_newer_operations() -> None:

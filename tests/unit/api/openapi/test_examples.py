@@ -5,7 +5,7 @@ from cyborg_lite.api.openapi.examples import Sample, load_sample
 
 
 def test_load_sample_with_bodies() -> None:
-    sample = load_sample('post_v2_accelerator_requests')
+    sample = load_sample('create_accelerator_request')
     assert sample is not None
     assert (sample.status, sample.request_body) == (
         201,
@@ -15,7 +15,7 @@ def test_load_sample_with_bodies() -> None:
 
 
 def test_load_sample_without_bodies() -> None:
-    assert load_sample('delete_v2_attributes_uuid') == Sample(204)
+    assert load_sample('delete_attribute') == Sample(204)
 
 
 def test_load_sample_of_unknown_operation_is_none() -> None:

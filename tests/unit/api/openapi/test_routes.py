@@ -3,12 +3,12 @@
 
 from typing import Any
 
-from cyborg_lite.api.microversion import MAXIMUM, V2_0, V2_3, V2_4
+from cyborg_lite.api.microversion import V2_0, V2_3, V2_4
 from cyborg_lite.api.openapi.routes import Route, list_routes
 from cyborg_lite.api.routes import ROUTES
 
 
-def routes_by_name(version: Any = MAXIMUM) -> dict[str, Route]:
+def routes_by_name(version: Any = None) -> dict[str, Route]:
     return {f'{route.method} {route.path}': route for route in list_routes(version)}
 
 
