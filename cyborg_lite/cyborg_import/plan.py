@@ -8,7 +8,8 @@ from datetime import datetime
 
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.devices.devices import DeviceStatus
-from cyborg_lite.model.inventory.facts import DeviceFacts, HandleFacts
+from cyborg_lite.model.inventory import host_report
+from cyborg_lite.model.inventory.facts import HandleFacts
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 
 
@@ -48,7 +49,7 @@ class NewDevice:
 
     uuid: str
     hostname: str
-    facts: DeviceFacts
+    facts: host_report.Device
     status: DeviceStatus
     status_reason: str
     created_at: datetime

@@ -173,6 +173,9 @@ class MixedCloud(FaultyCloud):
         """Return the versions of the daemons that have ever reported."""
         return {text for (text,) in self.rows('SELECT version FROM services')}
 
+    def list_slots(self) -> set[str | None]:
+        return {slot for (slot,) in self.rows('SELECT slot FROM devices')}
+
     def check_end(self) -> None:
         """Check that no job, ARQ or prepared handle is left."""
         self.settle()
@@ -231,11 +234,13 @@ def test_rolling_upgrade_binds_in_every_mix(cloud: MixedCloud) -> None:
 
 def test_last_steps_of_upgrade_use_new_features(cloud: MixedCloud) -> None:
     cloud.migrate()
-    cloud.start('conductor').end()
+    written_before = [cloud.start('conductor'), cloud.start('agent')]
+    cloud.provider_of('VGPU')
+    for daemon in written_before:
+        daemon.end()
     assert cloud.upgrade_schema('upgrade', '--expand') == 0
     for binary in ('conductor', 'agent', 'api'):
         cloud.start_next(binary, f'{binary}-next')
-    cloud.provider_of('VGPU')
     assert cloud.upgrade_schema('upgrade', '--contract') == 1  # rows are not migrated
     assert cloud.upgrade_schema('online_data_migrations') == 0
     assert cloud.upgrade_schema('upgrade', '--contract') == 0
@@ -243,6 +248,8 @@ def test_last_steps_of_upgrade_use_new_features(cloud: MixedCloud) -> None:
         cloud.wait_for_binds(load)
     assert cloud.label_host() == 'read from the agent'
     assert 'read from the agent' in cloud.call_labels()
+    # The old conductor left this column empty.
+    cloud.until(lambda: cloud.list_slots() == {tree.SLOT}, 'the new report is stored')
     # An operator may keep a level that is no longer necessary.
     assert cloud.call_labels(level='1.0') == 'UnsupportedVersion'
     assert not cloud.list_refusals()

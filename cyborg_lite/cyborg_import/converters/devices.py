@@ -19,8 +19,8 @@ from cyborg_lite.cyborg_import.notes import (
 from cyborg_lite.cyborg_import.plan import NewDevice, StoredRows, Table
 from cyborg_lite.cyborg_import.source_rows import SourceDatabase, SourceDevice
 from cyborg_lite.model.devices.devices import DeviceStatus
-from cyborg_lite.model.inventory.facts import DeviceFacts
-from cyborg_lite.model.inventory.host_report import Health
+from cyborg_lite.model.inventory.facts import NO_DEPLOYABLES
+from cyborg_lite.model.inventory.host_report import Device
 from cyborg_lite.model.inventory.identities import slot_identity
 
 _VENDOR: Final = re.compile(r'(?:0x)?([0-9a-f]{4})', re.IGNORECASE)
@@ -123,7 +123,7 @@ class _DeviceReader:
             created_at=self._notes.date(row.created_at),
         )
 
-    def _read_facts(self, row: SourceDevice, address: str) -> DeviceFacts:
+    def _read_facts(self, row: SourceDevice, address: str) -> Device:
         driver = self._drivers.get(row.id, '')
         board = parse_object(row.std_board_info)
         product = board.get('product_id') or self._products.get(row.id)
@@ -131,17 +131,16 @@ class _DeviceReader:
             board['product_id'] = product.lower().removeprefix('0x')
         vendor = _VENDOR.fullmatch(row.vendor)
         is_fake = driver == _FAKE_DRIVER
-        facts = DeviceFacts(
+        facts = Device(
             type=row.type,
             vendor=vendor[1].lower() if vendor and not is_fake else row.vendor,
             model=row.model,
             driver=driver[:64],
             control_address=address,
             hardware_id='',
+            root=NO_DEPLOYABLES,
             std_board_info=board,
             vendor_board_info=row.vendor_board_info,
-            health=Health.OK,
-            health_reason='',
         )
         identity = _FAKE_IDENTITY if is_fake else slot_identity(facts)
         return replace(facts, hardware_id=identity)

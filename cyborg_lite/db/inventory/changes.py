@@ -25,11 +25,12 @@ from cyborg_lite.errors.arqs import HandlesContended
 from cyborg_lite.model.devices.cleaning import CONDUCTOR_ACTOR, CleanState
 from cyborg_lite.model.devices.devices import NEW_DEVICE_REASON, DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
+from cyborg_lite.model.inventory import host_report
 from cyborg_lite.model.inventory.diff import InventoryChanges
 from cyborg_lite.model.inventory.facts import (
+    NO_DEPLOYABLES,
     DeployableFacts,
     DeployablePath,
-    DeviceFacts,
     HandleFacts,
     Layout,
     LeafPath,
@@ -39,8 +40,9 @@ from cyborg_lite.model.inventory.facts import (
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 
 DEVICE: Final = Record(
-    DeviceFacts,
+    host_report.Device,
     Device,
+    root=From(lambda: NO_DEPLOYABLES),
     std_board_info=From(lambda info: info or {}, Device.std_board_info),
 )
 _DEPLOYABLE: Final = Record(
@@ -277,7 +279,7 @@ class _Writer:
         details = EventDetails(value=Device.health, reason=Device.health_reason)
         device_events.add_events(self.session, added, DeviceEventKind.ADDED, details)
 
-    def _record_health(self, changed: Mapping[str, DeviceFacts]) -> None:
+    def _record_health(self, changed: Mapping[str, host_report.Device]) -> None:
         """Store the devices whose health changes; call it before the change."""
         facts = {
             self.ids.devices[identity]: item

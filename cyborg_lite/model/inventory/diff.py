@@ -16,7 +16,6 @@ from cyborg_lite.model.inventory.facts import (
     ROOT,
     DeployableFacts,
     DeployablePath,
-    DeviceFacts,
     HandleFacts,
     Layout,
     LeafPath,
@@ -24,7 +23,12 @@ from cyborg_lite.model.inventory.facts import (
     build_layout,
     deployable_name,
 )
-from cyborg_lite.model.inventory.host_report import HandleType, Health, HostReport
+from cyborg_lite.model.inventory.host_report import (
+    Device,
+    HandleType,
+    Health,
+    HostReport,
+)
 from cyborg_lite.model.inventory.identities import match_devices
 from cyborg_lite.model.inventory.moved_handles import find_former_keys
 
@@ -53,7 +57,7 @@ class Delta(Generic[Path, Facts]):
 class InventoryChanges:
     """Changes of all tables of the inventory."""
 
-    devices: Delta[str, DeviceFacts]
+    devices: Delta[str, Device]
     deployables: Delta[DeployablePath, DeployableFacts]
     handles: Delta[LeafPath, HandleFacts]
     attributes: Delta[LeafPath, str]

@@ -8,7 +8,7 @@ unchanged objects never change.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from cyborg_lite.model.inventory.attribute_keys import build_attributes
@@ -18,31 +18,16 @@ from cyborg_lite.model.inventory.host_report import (
     Deployable,
     Device,
     HandleType,
-    Health,
 )
 from cyborg_lite.model.inventory.typed_attributes import TypedAttribute
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 
 ROOT: Final = ''
+NO_DEPLOYABLES: Final = Deployable('')
+"""Root of a device whose deployables are apart from it."""
 
 DeployablePath: TypeAlias = tuple[str, str]
 LeafPath: TypeAlias = tuple[str, str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceFacts:
-    """Values of a device."""
-
-    type: str
-    vendor: str
-    model: str
-    driver: str
-    control_address: str
-    hardware_id: str
-    std_board_info: Mapping[str, str]
-    vendor_board_info: str | None
-    health: Health
-    health_reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +61,7 @@ class HandleFacts:
 class Layout:
     """Objects of a host, by path."""
 
-    devices: Mapping[str, DeviceFacts]
+    devices: Mapping[str, Device]  # without their deployables
     deployables: Mapping[DeployablePath, DeployableFacts]
     handles: Mapping[LeafPath, HandleFacts]
     attributes: Mapping[LeafPath, str]
@@ -93,26 +78,18 @@ class StoredInventory:
     hidden: frozenset[LeafPath] = frozenset()
 
 
-def device_facts(device: Device, hardware_id: str) -> DeviceFacts:
-    """Return the values of a reported device.
+def device_facts(device: Device, hardware_id: str) -> Device:
+    """Return the values of a reported device, without its deployables.
 
     :param hardware_id: hardware id to store
     """
-    return DeviceFacts(
-        type=device.type,
-        vendor=device.vendor,
-        model=device.model,
-        driver=device.driver,
-        control_address=device.control_address,
-        hardware_id=hardware_id,
-        std_board_info=device.std_board_info,
-        vendor_board_info=device.vendor_board_info,
-        health=device.health,
-        health_reason=device.health_reason[:REASON_MAX_LENGTH],
+    reason = device.health_reason[:REASON_MAX_LENGTH]
+    return replace(
+        device, hardware_id=hardware_id, health_reason=reason, root=NO_DEPLOYABLES
     )
 
 
-def product_key(card: Device | DeviceFacts) -> str:
+def product_key(card: Device) -> str:
     """Return the key of the product; devices with different keys are never the same.
 
     The key has the product id if the driver reports it, because the text of the model

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from cyborg_lite.model.inventory.facts import DeviceFacts, product_key
+from cyborg_lite.model.inventory.facts import product_key
 from cyborg_lite.model.inventory.host_report import Device
 
 _MAX_LENGTH: Final = 128
 
 
 def match_devices(
-    stored: Mapping[str, DeviceFacts], devices: Sequence[Device]
+    stored: Mapping[str, Device], devices: Sequence[Device]
 ) -> dict[str, tuple[Device, str]]:
     """Match reported devices to stored devices.
 
@@ -54,13 +54,13 @@ def _with_serials(devices: Sequence[Device]) -> Iterator[tuple[Device, str | Non
         yield device, serial if is_unique else None
 
 
-def slot_identity(device: Device | DeviceFacts) -> str:
+def slot_identity(device: Device) -> str:
     """Return the identity of a device without a serial number: slot and product."""
     return f'{device.control_address} {product_key(device)}'[:_MAX_LENGTH]
 
 
 def _find_in_slot(
-    stored: Mapping[str, DeviceFacts],
+    stored: Mapping[str, Device],
     matches: Mapping[str, object],
     device: Device,
     serial: str | None,

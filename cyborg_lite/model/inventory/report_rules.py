@@ -6,6 +6,7 @@ not affect another host or fail within a transaction.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from typing import Final
 
 from cyborg_lite.errors.base import InvalidInput
@@ -25,20 +26,18 @@ _MAX_NUMBER: Final = 2**31 - 1
 _MAX_REPORT_NUMBER: Final = 2**62
 
 # Maximum lengths of the columns; JSON columns are limited as well.
-_DEVICE_TEXTS: Final = {
+_DEVICE_TEXTS: Final = {field.name: 255 for field in fields(Device)} | {
     'type': 32,
-    'vendor': 255,
-    'model': 255,
     'driver': 64,
     'control_address': 64,
     'hardware_id': 128,
+    'vendor_board_info': 16000,
     'health_reason': 4096,
 }
 _MAX_NAME: Final = 240  # leaves room for a suffix that makes a name unique
 _MAX_SYMBOL: Final = 255
 _MAX_KEY: Final = 128
 _MAX_VALUE: Final = 4096
-_MAX_BOARD_INFO: Final = 16000
 
 
 def check_report(report: HostReport) -> None:
@@ -68,12 +67,12 @@ def check_report(report: HostReport) -> None:
 
 
 def _check_device(device: Device) -> None:
-    for field, max_length in _DEVICE_TEXTS.items():
-        _check_text(field, getattr(device, field), max_length)
+    for name, max_length in _DEVICE_TEXTS.items():
+        if isinstance(text := getattr(device, name), str):
+            _check_text(name, text, max_length)
     if not device.control_address:
         raise InvalidInput(reason='A device has no address.')
     _check_mapping('std_board_info', device.std_board_info)
-    _check_text('vendor_board_info', device.vendor_board_info or '', _MAX_BOARD_INFO)
 
 
 def _check_names(hostname: str, names: list[str]) -> None:

@@ -12,7 +12,7 @@ EXPANSION: Final = f'{int(NEWEST) + 1:04}'
 CONTRACTION: Final = f'{int(NEWEST) + 2:04}'
 
 _EXPANSION: Final = f"""
-'''Add the label of devices and the origin of jobs.'''
+'''Add the label and the slot of devices, and the origin of jobs.'''
 
 import sqlalchemy as sa
 from alembic import op
@@ -23,7 +23,8 @@ down_revision = '{NEWEST}'
 
 def upgrade():
     inspector = sa.inspect(op.get_bind())
-    for table, name in (('devices', 'label'), ('jobs', 'origin')):
+    added = ('devices', 'label'), ('devices', 'slot'), ('jobs', 'origin')
+    for table, name in added:
         # MariaDB commits each statement: an interrupted revision runs again.
         if name not in {{column['name'] for column in inspector.get_columns(table)}}:
             op.add_column(table, sa.Column(name, sa.String(64)))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The code of the next release: a copy of this checkout with a small patch.
 
-The patch adds what releases usually add: a column that replaces another one, a field of
-a message, a method of each RPC interface, and a job type.
+The patch adds what releases usually add: a column that replaces another one, a column
+that a migration fills, a stored field of a device that agents report, a method of each
+RPC interface, and a job type.
 """
 
 import inspect
@@ -24,8 +25,8 @@ from tests.builders.next_release import label_job, labels, schema
 from tests.support.sources import PACKAGE, ROOT
 
 VERSION: Final = '1.1.0'
-FIELD: Final = 'label'
-"""Field of a reported device that this release does not know."""
+SLOT: Final = 'of the next release'
+"""What its agents report in a field of a device that this release does not know."""
 JOB_TYPE: Final = 'label'
 
 _LEVELS: Final = {'conductor': '1.0', 'agent': '1.0'}  # of this release
@@ -75,12 +76,13 @@ _INSERTIONS: Final = (
     _Insertion(
         tables,
         '    conflict: Mapped[str]',
-        '    label: Mapped[str | None] = mapped_column(String(64))',
+        '    label: Mapped[str | None] = mapped_column(String(64))\n'
+        '    slot: Mapped[str | None] = mapped_column(String(64))',
     ),
     _Insertion(
         host_report,
         '    vendor_board_info: str | None = None',
-        f"    {FIELD}: str = 'of the next release'",
+        f'    slot: str = {SLOT!r}',
     ),
     _Insertion(jobs, "    RECONFIGURE = 'reconfigure'", f"    LABEL = '{JOB_TYPE}'"),
     _Insertion(
