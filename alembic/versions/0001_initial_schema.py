@@ -155,7 +155,6 @@ def _create_devices() -> None:
         _not_null('hardware_id', sa.String(128)),
         sa.Column('std_board_info', sa.JSON),
         sa.Column('vendor_board_info', sa.Text),
-        _not_null('chassis_slot', sa.String(255)),
         _not_null('status', sa.String(16)),
         _not_null('status_reason', sa.String(255)),
         _not_null('health', sa.String(16)),

@@ -259,9 +259,6 @@ class Conductor(Protocol):
         ``health``. A detailed query also returns the ARQs that use each device.
         """
 
-    def count_devices(self, context: RequestContext, query: Query) -> int:
-        """Return the number of devices that match the query."""
-
     def list_device_events(
         self, context: RequestContext, uuid: str
     ) -> tuple[DeviceEvent, ...]:

@@ -79,7 +79,6 @@ class DeviceView(View):
     health_since = since(V2_5, nullable(datetime))
     usage_age = since(V2_5, nullable(float))
     generation = since(V2_5, int)
-    chassis_slot = since(V2_5, str)
 
     # Any: JSON.
     @staticmethod

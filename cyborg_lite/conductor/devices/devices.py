@@ -37,11 +37,6 @@ class DeviceService:
         """Return the devices that match the query."""
         return self.database.read(devices.list_devices, query)
 
-    @serves(Conductor.count_devices)
-    def count(self, query: Query) -> int:
-        """Return the number of devices that match the query."""
-        return len(self.database.read(devices.list_devices, query))
-
     @serves(Conductor.list_device_events)
     def list_events(self, uuid: str) -> tuple[DeviceEvent, ...]:
         """Return the latest events of a device, the latest first."""

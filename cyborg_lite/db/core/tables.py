@@ -112,7 +112,6 @@ class Device(_Timed, _Numbered, Base):
     hardware_id: Mapped[str] = mapped_column(String(128))
     std_board_info: Mapped[dict[str, str] | None] = mapped_column(JSON)
     vendor_board_info: Mapped[str | None] = mapped_column(Text)
-    chassis_slot: Mapped[str] = mapped_column(String(255), default='')
     status: Mapped[str] = mapped_column(String(16), default='enabled')
     # Why the operator put the device in maintenance.
     status_reason: Mapped[str] = mapped_column(String(255), default='')

@@ -46,7 +46,6 @@ class DeviceRecord:
     health_since: datetime | None = None  # None: sent by an earlier release
     usage_at: datetime | None = None  # None: there is no telemetry, or as above
     generation: int = 0  # grows with each change; telemetry is no change
-    chassis_slot: str = ''  # empty: not known
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,6 @@ class Device:
     vendor_board_info: str | None = None
     health: Health = Health.OK
     health_reason: str = ''
-    chassis_slot: str = ''  # label on the chassis; empty: not known
 
 
 def _list_fields(record: Any) -> dict[str, Any]:

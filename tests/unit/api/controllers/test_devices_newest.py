@@ -9,14 +9,10 @@ from typing import Any
 import pytest
 
 from cyborg_lite import codec
-from cyborg_lite.db.inventory import reports
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.devices.telemetry import Usage
-from cyborg_lite.model.inventory.host_report import Health, HostReport
-from cyborg_lite.model.queries import Query
-from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.model.inventory.host_report import Health
 from tests.builders.device_rows import add_deployable, add_device
-from tests.builders.reports import card
 from tests.support.api.conversation import (
     HOST,
     MANAGER,
@@ -221,17 +217,3 @@ def test_patch_error_names_device(newest: Client) -> None:
     answer = newest.patch(f'/devices/{UNKNOWN}', [replace('/status', 'broken')])
     assert answer.status == 400
     assert answer.fault.startswith('Invalid device patch: /status must be ')
-
-
-def test_reported_chassis_slot_is_shown(client: Client) -> None:
-    conductor = client.conductor
-    reported = dataclasses.replace(card(0x3B), chassis_slot='left riser, 2')
-    conductor.database.write(reports.store_report, HostReport(HOST, '', (reported,)))
-    (view,) = client.at('2.5').get('/devices').json['devices']
-    assert view['chassis_slot'] == 'left riser, 2'
-    assert 'chassis_slot' not in client.at('2.4').get('/devices').json['devices'][0]
-    changed = dataclasses.replace(reported, chassis_slot='')
-    conductor.database.write(reports.store_report, HostReport(HOST, '', (changed,)))
-    (view,) = client.at('2.5').get('/devices').json['devices']
-    assert view['chassis_slot'] == ''
-    assert conductor.client.count_devices(RequestContext(), Query()) == 1
