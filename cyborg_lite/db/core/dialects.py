@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connection settings of each kind of database."""
 
+from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import URL, Connection, Engine, event, make_url
@@ -22,6 +23,8 @@ _DRIVERS: Final = {
     'mysql': 'mysql+pymysql',
     'postgresql': 'postgresql+psycopg',
 }
+
+_DATETIME: Final = 12  # `FIELD_TYPE.DATETIME` of PyMySQL, which is not always loaded
 
 _QUERY: Final[dict[str, dict[str, str]]] = {
     'sqlite': {'timeout': _LOCK_TIMEOUT},
@@ -89,6 +92,8 @@ def configure_connections(engine: Engine) -> None:
     """Configure each new connection; call this before the first one is opened."""
     if engine.dialect.name == 'mysql':
         event.listen(engine, 'connect', _configure_mysql)
+    if engine.driver == 'pymysql':
+        event.listen(engine, 'connect', _read_times_in_c)
     if engine.dialect.name == 'sqlite':
         event.listen(engine, 'connect', _configure_sqlite)
 
@@ -124,6 +129,11 @@ def _configure_mysql(connection: Any, _record: Any) -> None:
         # data and causes deadlocks.
         cursor.execute('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED')
         cursor.execute(f'SET SESSION innodb_lock_wait_timeout = {_LOCK_TIMEOUT}')
+
+
+def _read_times_in_c(connection: Any, _record: Any) -> None:
+    """Replace a regular expression, which takes a sixth of the time of a list."""
+    connection.decoders[_DATETIME] = datetime.fromisoformat
 
 
 def _configure_sqlite(connection: Any, _record: Any) -> None:
