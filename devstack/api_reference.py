@@ -89,9 +89,9 @@ def _operation(method: str, path: str, operation: Document) -> Iterator[str]:
     parameters = operation['parameters']
     query = [item for item in parameters if item.get('in') == 'query']
     for parameter in query:
-        since = parameter.get('x-openstack', {}).get('min-ver')
-        suffix = f' Since {since}.' if since else ''
-        yield f'``{parameter["name"]}``\n    {parameter["description"]}{suffix}'
+        words = _format_versions(parameter.get('x-openstack', {}))
+        text = ' '.join([parameter['description'], *words])
+        yield f'``{parameter["name"]}``\n    {text}'
     if query:
         yield ''
     codes = sorted(operation['responses'])
@@ -103,12 +103,18 @@ def _operation(method: str, path: str, operation: Document) -> Iterator[str]:
         yield f'.. literalinclude:: {sample}\n   :language: json\n'
 
 
-def _terms(operation: Document) -> str:
-    """Return the first microversion, the policy rule and the token requirement."""
-    extension = operation['x-openstack']
-    terms = f'Since {extension["min-ver"]}.'
+def _format_versions(extension: Document) -> Iterator[str]:
+    """Yield the first and the last microversion as sentences."""
+    if 'min-ver' in extension:
+        yield f'Since {extension["min-ver"]}.'
     if 'max-ver' in extension:
-        terms += f' Until {extension["max-ver"]}.'
+        yield f'Until {extension["max-ver"]}.'
+
+
+def _terms(operation: Document) -> str:
+    """Return the microversions, the policy rule and the token requirement."""
+    extension = operation['x-openstack']
+    terms = ' '.join(_format_versions(extension))
     if 'policy' in extension:
         terms += f' Rule ``{extension["policy"]}``.'
     security = operation['security']

@@ -13,7 +13,7 @@ from cyborg_lite.cli.rest import AcceleratorApi, quote_path
 _COLUMNS: Final = {
     'uuid': 'UUID',
     'binary': 'Binary',
-    'host': 'Host',
+    'hostname': 'Host',
     'state': 'State',
     'version': 'Version',
     'heartbeat_at': 'Heartbeat At',
@@ -36,7 +36,7 @@ class ListServices(ListCommand):
         services = _list_services(
             self.api,
             binary=parsed_args.binary,
-            host=parsed_args.host,
+            hostname=parsed_args.host,
             state=parsed_args.state,
         )
         return build_rows(_COLUMNS, services)
@@ -54,7 +54,7 @@ class ShowService(ShowCommand):
         matches = [
             service
             for service in _list_services(self.api)
-            if parsed_args.service in (service['uuid'], service['host'])
+            if parsed_args.service in (service['uuid'], service['hostname'])
         ]
         if not matches:
             text = f'No service has the uuid or host {parsed_args.service}.'

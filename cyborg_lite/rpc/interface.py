@@ -501,7 +501,7 @@ class Conductor(Protocol):
     ) -> tuple[Service, ...]:
         """Return the daemons that match the query.
 
-        Filters: ``uuid``, ``binary``, ``host``, ``state``.
+        Filters: ``uuid``, ``binary``, ``hostname``, ``state``.
         """
 
     def delete_service(self, context: RequestContext, uuid: str) -> None:

@@ -237,7 +237,7 @@ def check_histories(
     assert statuses[-1] == operator.statuses[-1]
     path = f'/v2/devices/{operator.device}/events'
     events = expect(cloud.api(NEWEST).ask('GET', path), 200)['events']
-    stored = [row['value'] for row in events if row['event'] == 'status-changed']
+    stored = [row['value'] for row in events if row['kind'] == 'status-changed']
     assert stored[::-1] == statuses[-len(stored) :]  # the latest first, at most 1000
 
 

@@ -38,7 +38,7 @@ REQUEST: Final = 'cyborg_lite.request'
 """Key of the request with its input in the WSGI environment that Pecan gets."""
 
 _NO_WORDS: Final[Mapping[str, type[enum.StrEnum]]] = MappingProxyType({})
-_NONE_NEWER: Final[Mapping[Microversion, Collection[str]]] = MappingProxyType({})
+_NO_CHANGES: Final[Mapping[Microversion, Collection[str]]] = MappingProxyType({})
 
 Method = Callable[[Any, Call], Any]  # of a controller; returns a view or None
 Decorator = Callable[[Method], Method]
@@ -176,7 +176,8 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
     filters: Collection[str] = (),
     body: Schema | None = None,
     *,
-    newer: Mapping[Microversion, Collection[str]] = _NONE_NEWER,
+    newer: Mapping[Microversion, Collection[str]] = _NO_CHANGES,
+    older: Mapping[Microversion, Collection[str]] = _NO_CHANGES,
     words: Mapping[str, type[enum.StrEnum]] = _NO_WORDS,
     selectable: tuple[type[View], ...] = (),
     precondition: bool = False,
@@ -185,15 +186,17 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
 
     :param filters: the fields that ``filters`` may name
     :param newer: further arguments, by the microversion that added them
+    :param older: further arguments, by the last microversion that has them
     :param words: the known words of arguments that are lists of them since 2.5
     :param selectable: views of the object whose fields ``fields`` may name since 2.5
     :param precondition: True: since 2.5 the header ``If-Match`` is evaluated
     """
-    versions = {name: version for version, names in newer.items() for name in names}
+    added, removed = _invert(newer), _invert(older)
 
     def parse_input(call: Call) -> None:
         version = call.microversion
-        extra = [name for name, since in versions.items() if since <= version]
+        extra = [name for name, since in added.items() if since <= version]
+        extra += [name for name, until in removed.items() if version <= until]
         if selectable and version >= V2_5:
             extra.append(field_selection.ARGUMENT)
         call.parse_arguments((*arguments, *extra), filters)
@@ -207,13 +210,21 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
     return _add_check(
         parse_input,
         arguments=arguments,
-        newer=versions,
+        newer=added,
+        older=removed,
         words=words,
         selectable=selectable,
         filters=filters,
         body=body,
         precondition=precondition,
     )
+
+
+def _invert(
+    names: Mapping[Microversion, Collection[str]],
+) -> dict[str, Microversion]:
+    """Return the microversion of each name."""
+    return {name: version for version, group in names.items() for name in group}
 
 
 def _select_fields(call: Call, views: tuple[type[View], ...]) -> None:

@@ -12,7 +12,7 @@ from wsme import types
 
 from cyborg_lite.api.call.arguments import split_list
 from cyborg_lite.api.microversion import Microversion
-from cyborg_lite.api.views.shapes import read_since
+from cyborg_lite.api.views.shapes import has_field
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.text import format_value
 
@@ -25,7 +25,7 @@ def list_fields(view: type[Any], version: Microversion) -> list[str]:
     return [
         attribute.name
         for attribute in types.list_attributes(view)
-        if read_since(attribute.datatype) <= version
+        if has_field(attribute.datatype, version)
     ]
 
 

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts, and the daemons of the service."""
 
+from dataclasses import replace
 from typing import Final
 
 from cyborg_lite.api.call import arguments, paging
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
-from cyborg_lite.api.microversion import V2_4, V2_7
+from cyborg_lite.api.microversion import V2_4, V2_6, V2_7
 from cyborg_lite.api.views.hosts import HostTopologyView, ServiceList, ServiceView
 from cyborg_lite.errors.hosts import HostNotFound, ServiceNotFound
 from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.text import format_value, is_storable
 
-_EXACT: Final = ('binary', 'host', 'state')
+_EXACT: Final = ('binary', 'hostname', 'state')
+_FORMER_NAME: Final = 'host'  # of the host of a daemon, before 2.7
 
 
 class HostCollection(Resource):
@@ -51,7 +53,9 @@ class ServiceCollection(Resource):
     @requires('cyborg:service:get_all')
     @since(V2_4)
     @accepts(
-        arguments=(*arguments.PAGING, *_EXACT),
+        arguments=(*arguments.PAGING, 'binary', 'state'),
+        newer={V2_7: ('hostname',)},
+        older={V2_6: (_FORMER_NAME,)},
         words={'state': ServiceState},
         selectable=(ServiceView,),
     )
@@ -62,7 +66,11 @@ class ServiceCollection(Resource):
         heartbeat.
         """
         filters = call.select_filters(_EXACT)
+        if _FORMER_NAME in call.arguments:
+            filters['hostname'] = (call.arguments[_FORMER_NAME],)
         query = paging.build_query(call, **filters)
+        if call.microversion < V2_7 and query.sort_key == _FORMER_NAME:
+            query = replace(query, sort_key='hostname')
         records = self.conductor.list_services(call.caller, query)
         return ServiceList(records, paging.build_next_link(call, query, records))
 

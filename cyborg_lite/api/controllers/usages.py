@@ -24,7 +24,7 @@ class UsageCollection(Resource):
     @expose()
     @requires('cyborg:usage:get')
     @since(V2_7)
-    @accepts(arguments=('start', 'end', 'project'))
+    @accepts(arguments=('start', 'end', 'project_id'))
     def get(self, call: Call) -> UsageList:
         """Sum the use of units by project, resource class and device profile.
 
@@ -69,8 +69,8 @@ def _check_admin(call: Call) -> None:
 def _parse_query(call: Call) -> UsageQuery:
     """Return the query of the arguments.
 
-    Without the argument ``project`` it selects all projects for an administrator, and
-    the project of the caller for others.
+    Without the argument ``project_id`` it selects all projects for an administrator,
+    and the project of the caller for others.
 
     :raises InvalidInput: an argument is invalid
     """
@@ -86,9 +86,9 @@ def _parse_query(call: Call) -> UsageQuery:
             reason=f'The period from start to end must have at most {MAX_DAYS} days.'
         )
     own_project = None if call.caller.is_admin else call.caller.project_id
-    project = values.get('project', own_project)
+    project = values.get('project_id', own_project)
     if project is not None and not (project and is_storable(project)):
-        raise InvalidInput(reason='project must be the id of a project.')
+        raise InvalidInput(reason='project_id must be the id of a project.')
     return UsageQuery(_to_ms(start), _to_ms(end), project)
 
 

@@ -8,8 +8,9 @@ from uuid import UUID
 
 from cyborg_lite.api import microversion
 from cyborg_lite.api.call import field_selection, preconditions
-from cyborg_lite.api.microversion import V2_5, Microversion
+from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, V2_5, Microversion
 from cyborg_lite.api.openapi.routes import Route
+from cyborg_lite.api.openapi.view_schemas import describe_versions
 from cyborg_lite.api.schemas.arguments import IN_PATH, IN_QUERY
 
 Document = dict[str, Any]  # JSON
@@ -88,10 +89,10 @@ def _list_path_parameters(path: str) -> Iterator[Document]:
 
 
 def _list_query_parameters(route: Route) -> Iterator[Document]:
-    for name in (*route.arguments, *route.newer):
-        extension: Document = {}
-        if name in route.newer:
-            extension = {'x-openstack': {'min-ver': str(route.newer[name])}}
+    for name in (*route.arguments, *route.newer, *route.older):
+        extension = describe_versions(
+            route.newer.get(name, MINIMUM), route.older.get(name, MAXIMUM)
+        )
         description = IN_QUERY.get(name, _UNDESCRIBED)
         if name in route.words:
             words = {

@@ -69,7 +69,9 @@ def _build_success(
         content: Document = {'schema': schema}
         sample = examples.load_sample(route.operation_id)
         if sample is not None and sample.status == status:
-            content['example'] = schemas.select_known(sample.response_body, schema)
+            example = schemas.select_known(sample.response_body, schema)
+            if schemas.accepts_example(example, schema):
+                content['example'] = example
         response['content'] = {JSON: content}
     return response
 

@@ -61,6 +61,7 @@ class Route:
     arguments: Collection[str] = ()
     words: Mapping[str, type[enum.StrEnum]] = field(default_factory=dict)
     newer: Mapping[str, Microversion] = field(default_factory=dict)
+    older: Mapping[str, Microversion] = field(default_factory=dict)
     filters: Collection[str] = ()
     body: Schema | None = None
     selectable: Collection[type[Any]] = ()  # views whose fields may be selected
@@ -103,9 +104,11 @@ def list_routes(version: Microversion | None = None) -> Iterator[Route]:
             yield route
         elif route.since <= version and version <= (route.until or MAXIMUM):
             newer = {n: since for n, since in route.newer.items() if since <= version}
+            older = {n: until for n, until in route.older.items() if version <= until}
             yield dataclasses.replace(
                 route,
                 newer=newer,
+                older=older,
                 words=route.words if version >= V2_5 else {},
                 selectable=route.selectable if version >= V2_5 else (),
                 precondition=route.precondition and version >= V2_5,

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from jsonschema import Draft202012Validator
 from wsme import types
 
 from cyborg_lite.api.call.field_selection import LINKS
@@ -14,6 +15,7 @@ from cyborg_lite.api.views.shapes import (
     Shape,
     read_optional,
     read_since,
+    read_until,
     resolve_wsme_type,
 )
 
@@ -31,6 +33,17 @@ _PLAIN: Final[dict[Any, Document]] = {
 
 
 _PARTIAL: Final = 'Partial'
+
+
+def describe_versions(since: Microversion, until: Microversion = MAXIMUM) -> Document:
+    """Return the extension that names the microversions of an element.
+
+    :param until: the last microversion that has the element
+    """
+    versions = {'min-ver': str(since)} if since > MINIMUM else {}
+    if until < MAXIMUM:
+        versions['max-ver'] = str(until)
+    return {'x-openstack': versions} if versions else {}
 
 
 def _find_name(view: type[Any]) -> str:
@@ -129,6 +142,17 @@ class ViewSchemas:
             if name in value
         }
 
+    # Any: as above.
+    def accepts_example(self, value: Any, schema: Document) -> bool:
+        """Check whether a microversion has the form of a recorded response.
+
+        The responses of the newest one lack the fields that it has removed.
+        """
+        complete_schema = {**schema, 'components': {'schemas': self.components}}
+        return self.newest == MAXIMUM or bool(
+            Draft202012Validator(complete_schema).is_valid(value)
+        )
+
     def _choose_schema(self, value: Any, schema: Document) -> Document:
         """Return the schema without references and without choices."""
         if '$ref' in schema:
@@ -148,9 +172,8 @@ class ViewSchemas:
         schema = {**self.build_schema(shape.basetype), **shape.schema}
         if shape.nullable:
             schema = {'anyOf': [schema, {'type': 'null'}]}
-        if shape.since > MINIMUM:
-            schema['x-openstack'] = {'min-ver': str(shape.since)}
-        return schema
+        extension = describe_versions(shape.since, shape.until)
+        return {**schema, **extension}
 
     def _build_reference(self, view: Any) -> Document:
         name = _find_name(view)
@@ -164,6 +187,7 @@ class ViewSchemas:
             attribute.name: attribute.datatype
             for attribute in types.list_attributes(view)
             if read_since(attribute.datatype) <= self.newest
+            and self._oldest <= read_until(attribute.datatype)
         }
         schema = {
             'type': 'object',
@@ -182,4 +206,6 @@ class ViewSchemas:
 
     def _is_always_present(self, kind: Any) -> bool:
         """Check whether every response has the field."""
-        return not read_optional(kind) and read_since(kind) <= self._oldest
+        if read_optional(kind) or read_until(kind) < self.newest:
+            return False
+        return read_since(kind) <= self._oldest

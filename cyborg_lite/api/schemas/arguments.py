@@ -129,11 +129,10 @@ IN_QUERY: Final[Mapping[str, Parameter]] = {
         },
     },
     'parent_uuid': _uuid('Only children of this deployable.'),
-    'project': _text(
-        'Only this project. Default: all projects for an administrator, otherwise the '
-        'project of the token.'
+    'project_id': _text(
+        'Only what belongs to this project. Default: all projects for an '
+        'administrator, otherwise the project of the token.'
     ),
-    'project_id': _text('Only ARQs of this project.'),
     'region': _text('Only bitstreams for this region.'),
     'root_uuid': _uuid('Only deployables in the tree of this root deployable.'),
     'rp_uuid': _text('Only the deployable of this resource provider.'),

@@ -217,7 +217,7 @@ class DeviceEventView(View):
     UUIDs in ``reason``, such as those of ARQs of all projects.
     """
 
-    event = source('kind', enum_of(DeviceEventKind))
+    kind = enum_of(DeviceEventKind)
     at = datetime
     hostname = str
     unit = TEXT_OR_NULL

@@ -19,8 +19,8 @@ from cyborg_lite.api.microversion import Microversion
 from cyborg_lite.api.views.shapes import (
     Convert,
     Shape,
+    has_field,
     read_optional,
-    read_since,
     read_source,
     resolve_wsme_type,
 )
@@ -44,7 +44,7 @@ class _Form(NamedTuple):
         return [
             (attribute.name, attribute.datatype)
             for attribute in types.list_attributes(view)
-            if read_since(attribute.datatype) <= self.version
+            if has_field(attribute.datatype, self.version)
             and (names is None or attribute.name in names)
         ]
 

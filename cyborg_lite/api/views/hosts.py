@@ -8,6 +8,7 @@ from urllib.parse import quote
 from wsme import types
 
 from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.microversion import V2_6, V2_7
 from cyborg_lite.api.views.shapes import (
     REASON,
     REASON_OR_NULL,
@@ -15,6 +16,9 @@ from cyborg_lite.api.views.shapes import (
     enum_of,
     nullable,
     optional,
+    since,
+    source,
+    until,
 )
 from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
 from cyborg_lite.model.arqs.arqs import State
@@ -120,11 +124,12 @@ class ServiceView(View):
 
     uuid = UUID
     binary = str
-    host = str
+    host = until(V2_6, str)
     state = enum_of(ServiceState)
     version = str
     started_at = datetime
     heartbeat_at = datetime
+    hostname = since(V2_7, source('host', str))
 
 
 class ServiceList(ListView):

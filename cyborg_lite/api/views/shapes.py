@@ -21,7 +21,7 @@ from typing import Any, Final
 from wsme import types
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.microversion import MINIMUM, Microversion
+from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, Microversion
 
 Convert = Callable[[Any, Call], Any]
 """Returns the JSON of a value for a call."""
@@ -45,6 +45,7 @@ class Shape(types.UserType):  # type: ignore[misc]  # untyped base
         self.nullable: bool = inner.nullable if inner else False
         self.optional: bool = inner.optional if inner else False
         self.since: Microversion = inner.since if inner else MINIMUM
+        self.until: Microversion = inner.until if inner else MAXIMUM
         # None: the attribute of the model has the name of the field
         self.source: str | None = inner.source if inner else None
 
@@ -143,6 +144,13 @@ def since(version: Microversion, kind: Any) -> Shape:
     return shape
 
 
+def until(version: Microversion, kind: Any) -> Shape:
+    """Return a shape for fields that are missing after a microversion."""
+    shape = _copy(kind)
+    shape.until = version
+    return shape
+
+
 def source(path: str, kind: Any) -> Shape:
     """Return a shape for fields with another name than the attribute of the model.
 
@@ -156,6 +164,16 @@ def source(path: str, kind: Any) -> Shape:
 def read_since(kind: Any) -> Microversion:
     """Return the microversion that added a field of a type."""
     return kind.since if isinstance(kind, Shape) else MINIMUM
+
+
+def read_until(kind: Any) -> Microversion:
+    """Return the last microversion that has a field of a type."""
+    return kind.until if isinstance(kind, Shape) else MAXIMUM
+
+
+def has_field(kind: Any, version: Microversion) -> bool:
+    """Check whether a microversion has a field of a type."""
+    return read_since(kind) <= version <= read_until(kind)
 
 
 def read_source(kind: Any) -> str | None:

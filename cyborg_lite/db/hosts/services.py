@@ -46,9 +46,11 @@ from cyborg_lite.model.queries import Query
 
 _SERVICES: Final = Collection(
     Row,
-    filters=name_columns(Row, 'uuid', 'binary', 'host', 'state'),
+    filters=name_columns(Row, 'uuid', 'binary', 'state', hostname=Row.host),
     sorts=name_columns(
-        Row, 'uuid', 'binary', 'host', 'state', 'started_at', 'heartbeat_at'
+        Row,
+        *('uuid', 'binary', 'state', 'started_at', 'heartbeat_at'),
+        hostname=Row.host,
     ),
 )
 SYNCS_PER_SECOND: Final = 20

@@ -74,14 +74,14 @@ class EventsTable(tables.DataTable):
     """History of a device."""
 
     at = tables.Column('at', verbose_name=_('Time'), filters=(format_time,))
-    event = tables.Column('event', verbose_name=_('Event'))
+    kind = tables.Column('kind', verbose_name=_('Event'))
     unit = tables.Column('unit', verbose_name=_('Unit'))
     value = tables.Column('value', verbose_name=_('Value'))
     reason = tables.WrappingColumn('reason', verbose_name=_('Reason'))
 
     def get_object_id(self, datum: Any) -> str:
         """Return the key of a row."""
-        return f'{datum.at}-{datum.event}-{datum.unit}'
+        return f'{datum.at}-{datum.kind}-{datum.unit}'
 
     class Meta:
         """Options of the table."""

@@ -71,7 +71,7 @@ _SORT_KEYS: Final = {
         'updated_at',
     ),
     'jobs': ('uuid', 'kind', 'state'),
-    'services': ('uuid', 'binary', 'host', 'state', 'started_at', 'heartbeat_at'),
+    'services': ('uuid', 'binary', 'hostname', 'state', 'started_at', 'heartbeat_at'),
 }
 _KEYS: Final = {'accelerator_requests': 'arqs'}
 _ROWS: Final = 9

@@ -29,7 +29,7 @@ def test_list_events_shows_latest_first(newest: Client) -> None:
     body = newest.get(f'/devices/{device.uuid}/events').json
     assert body['events'] == [
         {
-            'event': 'cleaned',
+            'kind': 'cleaned',
             'at': '2026-11-22T10:30:00+00:00',
             'hostname': 'compute-1',
             'unit': '0000:3b:00.0',
@@ -37,7 +37,7 @@ def test_list_events_shows_latest_first(newest: Client) -> None:
             'reason': None,
         },
         {
-            'event': 'added',
+            'kind': 'added',
             'at': '2026-11-22T09:30:00+00:00',
             'hostname': 'compute-1',
             'unit': None,

@@ -129,7 +129,7 @@ UUID = '00000000-0000-4000-8000-000000000001'
 LISTS = [
     ('/services', 'services', 'state'),
     ('/bitstreams', 'bitstreams', 'vendor'),
-    ('/devices/{device}/events', 'events', 'event'),
+    ('/devices/{device}/events', 'events', 'kind'),
 ]
 
 

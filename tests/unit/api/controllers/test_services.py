@@ -48,7 +48,7 @@ def test_list_services_shows_host_and_state(newest: Client) -> None:
         ('host=c', ['c']),
         ('binary=cyborg-lite-agent&state=up', ['a', 'c']),
         ('binary=x', []),
-        ('sort_dir=desc&limit=2', ['c', 'b']),
+        ('sort_key=host&sort_dir=desc&limit=2', ['c', 'b']),
     ],
 )
 def test_list_services_filters_and_sorts(

@@ -60,13 +60,13 @@ def test_usages_of_month_are_unit_hours(admin: Client) -> None:
 
 def test_usages_of_reader_are_of_own_project(reader: Client) -> None:
     assert reader.get(f'/usages?{MONTH}').status == 200
-    assert reader.get(f'/usages?{MONTH}&project={PROJECT}').status == 200
+    assert reader.get(f'/usages?{MONTH}&project_id={PROJECT}').status == 200
     own = UsageQuery(START, END, PROJECT)
     assert list_queries(reader) == [own, own]
 
 
 def test_usages_of_other_project_need_admin(reader: Client) -> None:
-    path = f'/usages?{MONTH}&project={OTHER_PROJECT}'
+    path = f'/usages?{MONTH}&project_id={OTHER_PROJECT}'
     assert reader.get(path).status == 403
     assert reader.as_(ADMIN, '2.7').get(path).status == 200
     (query,) = list_queries(reader)
@@ -100,8 +100,8 @@ def test_usages_time_with_offset_is_converted(admin: Client) -> None:
         'start=2020-01-01&end=2026-11-01',
         f'start={"2026-10-01" * 9}',
         'start=2026-10-01&start=2026-10-02',
-        'project=',
-        'project=%00',
+        'project_id=',
+        'project_id=%00',
         'begin=2026-10-01',
     ],
 )

@@ -103,7 +103,7 @@ def test_list_services_filters_by_binary_host_state(database: Database) -> None:
     agents = [(AGENT, 'compute-1'), (AGENT, 'compute-2')]
     assert list_services(database) == [(CONDUCTOR, 'ctl1'), *agents]
     assert list_services(database, binary=AGENT) == agents
-    assert list_services(database, host='ctl1') == [(CONDUCTOR, 'ctl1')]
+    assert list_services(database, hostname='ctl1') == [(CONDUCTOR, 'ctl1')]
     assert list_services(database, state='down') == [agents[1]]
     assert list_services(database, state='up', binary=AGENT) == [agents[0]]
 
@@ -111,8 +111,10 @@ def test_list_services_filters_by_binary_host_state(database: Database) -> None:
 def test_list_services_marker_continues_page(database: Database) -> None:
     for number in range(3):
         record_heartbeat(database, f'compute-{number}')
-    (first,) = database.read(services.list_services, Query(limit=1, sort_key='host'))
-    second_page = Query(marker=first.uuid, sort_key='host', descending=False)
+    (first,) = database.read(
+        services.list_services, Query(limit=1, sort_key='hostname')
+    )
+    second_page = Query(marker=first.uuid, sort_key='hostname', descending=False)
     hosts = [
         service.host for service in database.read(services.list_services, second_page)
     ]

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests that the newest microversion has one spelling for each fact."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from cyborg_lite.api.microversion import MAXIMUM
+from tests.support.api.api_document import load_document
+
+SPELLINGS: Final = {
+    'hostname': {'host', 'host_name'},
+    'project_id': {'project', 'project_uuid', 'tenant', 'tenant_id'},
+    'kind': {'event', 'event_type', 'job_type', 'operation_type'},
+    'type': {'device_type', 'unit_type', 'handle_type'},
+}
+"""Other spellings that a name replaces."""
+
+OF_HARDWARE: Final = {'Device', 'TopologyDevice', 'TopologyUnit', 'TypedAttribute'}
+"""Components with a type: devices, units and values. What happens has a kind."""
+
+
+def list_names(node: Any, place: str) -> Iterator[tuple[str, str]]:
+    """Yield place and name of each parameter and each property of a document."""
+    if isinstance(node, list):
+        for index, item in enumerate(node):
+            yield from list_names(item, f'{place}/{index}')
+    if isinstance(node, dict):
+        if 'in' in node and 'name' in node:
+            yield place, node['name']
+        properties = node.get('properties', {})
+        if isinstance(properties, dict):
+            yield from ((place, name) for name in properties)
+        for key, item in node.items():
+            if key not in ('example', 'examples'):
+                yield from list_names(item, f'{place}/{key}')
+
+
+NAMES: Final = list(list_names(load_document(MAXIMUM), ''))
+
+
+def test_newest_document_has_one_spelling_per_fact() -> None:
+    replaced = {word: name for name, words in SPELLINGS.items() for word in words}
+    seconds = [(*item, replaced[item[1]]) for item in NAMES if item[1] in replaced]
+    assert not seconds, 'name the field or argument as the last word says'
+    assert set(SPELLINGS) <= {name for _, name in NAMES}
+
+
+def test_only_hardware_and_values_have_a_type() -> None:
+    places = {place for place, name in NAMES if name == 'type' and 'paths' not in place}
+    assert {place.rpartition('/')[2].removeprefix('Partial') for place in places} == (
+        OF_HARDWARE
+    )
