@@ -8,7 +8,6 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -24,8 +23,6 @@ from tests.support.sources import (
 )
 
 MAX_FUNCTION_LINES: Final = 50
-# Share of the modules that have a test at their path; the others have data only.
-MIN_MIRRORED_SHARE: Final = 0.94
 VAGUE_NAMES: Final = frozenset({'utils', 'util', 'common', 'misc', 'helpers', 'helper'})
 
 RANDOM_CALLS: Final = frozenset({'uuid1', 'uuid4', 'token_hex', 'random', 'now'})
@@ -134,11 +131,6 @@ def package_sources() -> Iterator[Source]:
     for source in read_sources('cyborg_lite'):
         if source.path != PACKAGE / '__init__.py':
             yield source
-
-
-def locate_unit_test(module: Path) -> Path:
-    """Return the path of the unit tests of a module, given below the package."""
-    return ROOT / 'tests' / 'unit' / module.parent / f'test_{module.name}'
 
 
 def join_lines(offenders: Iterable[str]) -> str:
@@ -266,23 +258,6 @@ def test_modules_have_docstrings() -> None:
         if source.path.name != '__init__.py' and not ast.get_docstring(source.tree)
     ]
     assert not offenders, 'name the subject of the module:' + join_lines(offenders)
-
-
-def test_modules_have_unit_tests_at_their_path() -> None:
-    sources = [
-        source
-        for source in package_sources()
-        if source.path.name not in ('__init__.py', '__main__.py')
-        and any(list_functions(source.tree))  # declarations have no behaviour
-    ]
-    offenders = [
-        source.name
-        for source in sources
-        if not locate_unit_test(source.path.relative_to(PACKAGE)).exists()
-    ]
-    assert len(offenders) <= (1 - MIN_MIRRORED_SHARE) * len(sources), (
-        'add tests/unit/<package>/test_<module>.py:' + join_lines(offenders)
-    )
 
 
 def test_modules_are_named_by_subject() -> None:
