@@ -209,6 +209,7 @@ def test_audit_allocation_not_required_skips_check(cloud: Cloud) -> None:
 @pytest.mark.parametrize('state', ['Initial', 'Unbound', 'UnbindFailed', 'Deleting'])
 def test_remedy_never_bound_deletes_arq(cloud: Cloud, state: str) -> None:
     """The reply to the create call was lost."""
+    cloud.bound()
     (uuid,) = add_arqs(cloud.database, 1)
     cloud.set_state(uuid, state)
     finding = cloud.only()

@@ -65,6 +65,13 @@ def claim_handles(
     return database.write(binding.claim_for_bind, job, uuids, None, BOUND_EVENT_JOB)
 
 
+def accept_and_claim(
+    database: Database, uuids: list[str], card: str
+) -> binding.ClaimResult:
+    job = accept_bind(database, bindings(uuids, card))
+    return claim_handles(database, job, uuids)
+
+
 def list_arqs(database: Database, **filters: str) -> list[dict[str, object]]:
     query = Query(filters={name: (value,) for name, value in filters.items()})
     arqs_found = database.read(arqs.list_arqs, query, ANY_PROJECT)
@@ -237,9 +244,7 @@ def test_accept_bind_project_in_patch_replaces_creator_project(
 
 def test_claim_passthrough_is_bound_at_once(database: Database) -> None:
     uuids, card = add_arqs(database, 3), add_card(database, 16)
-    claimed = claim_handles(
-        database, accept_bind(database, bindings(uuids, card)), uuids
-    )
+    claimed = accept_and_claim(database, uuids, card)
     assert claimed.handles == ()
     assert claimed.job.type == JobType.NOVA_EVENT
     assert states(database, uuids) == ['Bound'] * 3
@@ -332,9 +337,7 @@ def test_claim_sets_project_of_instance(database: Database) -> None:
 
 def test_claim_host_handles_stay_bind_started(database: Database) -> None:
     uuids, card = add_arqs(database, 2), add_card(database, 4, needs_host=True)
-    claimed = claim_handles(
-        database, accept_bind(database, bindings(uuids, card)), uuids
-    )
+    claimed = accept_and_claim(database, uuids, card)
     assert sorted(handle.arq_uuid for handle in claimed.handles) == sorted(uuids)
     assert all(handle.preparing for handle in claimed.handles)
     assert states(database, uuids) == ['BindStarted'] * 2
@@ -355,9 +358,7 @@ def test_lease_bind_job_after_claim_finds_handles(database: Database) -> None:
 
 def test_complete_bind_sets_bound(database: Database) -> None:
     uuids, card = add_arqs(database, 2), add_card(database, 2, needs_host=True)
-    claimed = claim_handles(
-        database, accept_bind(database, bindings(uuids, card)), uuids
-    )
+    claimed = accept_and_claim(database, uuids, card)
     event = complete_bind(database, claimed.job, uuids, BOUND_EVENT_JOB)
     assert event.payload == {'succeeded': True}
     assert states(database, uuids) == ['Bound'] * 2
@@ -391,9 +392,7 @@ def test_complete_bind_other_confirmed_handles_raises(
     database: Database,
 ) -> None:
     uuids, card = add_arqs(database, 2), add_card(database, 2, needs_host=True)
-    claimed = claim_handles(
-        database, accept_bind(database, bindings(uuids, card)), uuids
-    )
+    claimed = accept_and_claim(database, uuids, card)
     prepared = confirm_all(database, uuids)
     changed = replace(prepared, confirmed=change(list(prepared.confirmed)))
     event = None, BOUND_EVENT_JOB
@@ -418,9 +417,7 @@ def test_complete_bind_needs_no_confirmation_without_host(database: Database) ->
 
 def test_complete_bind_after_delete_is_cancelled(database: Database) -> None:
     uuids, card = add_arqs(database, 2), add_card(database, 2, needs_host=True)
-    claimed = claim_handles(
-        database, accept_bind(database, bindings(uuids, card)), uuids
-    )
+    claimed = accept_and_claim(database, uuids, card)
     database.write(release.delete_arqs, uuids[:1], ANY_PROJECT, True, None)
     # The agent may still prepare the handle, so no release job runs yet.
     assert list_job_types(database) == ['bind']
@@ -436,9 +433,7 @@ def test_complete_bind_after_delete_is_cancelled(database: Database) -> None:
 
 def test_fail_bind_releases_handles(database: Database) -> None:
     uuids, card = add_arqs(database, 2), add_card(database, 2, needs_host=True)
-    claimed = claim_handles(
-        database, accept_bind(database, bindings(uuids, card)), uuids
-    )
+    claimed = accept_and_claim(database, uuids, card)
     event = database.write(
         binding.fail_bind, claimed.job, uuids, FAILURE, FAILED_EVENT_JOB
     )

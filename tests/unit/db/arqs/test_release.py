@@ -16,6 +16,7 @@ from cyborg_lite.errors.arqs import ArqNotFound, ArqStateConflict
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.requests import ServiceTokenRequired
 from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.jobs import Job, JobType, NewJob
 from tests.builders.bind_jobs import complete_bind
 from tests.builders.bound_arqs import create_bound_instance
@@ -31,6 +32,14 @@ NOVA_WITH_OTHER_PROJECT = Scope(project_id='c' * 32, of_instances=True)
 def lease_release_jobs(database: Database) -> list[Job]:
     leased = database.write(queue.lease_jobs, OWNER, 10)
     return [job for job in leased if job.type == JobType.RELEASE]
+
+
+def find_handle(database: Database, job: Job) -> AllocatedHandle:
+    """Return the unclean handle of a release job."""
+    uuid = job.payload['handle_uuid']
+    handle = database.read(attach_handles.find_unclean_handle, uuid)
+    assert handle is not None
+    return handle
 
 
 def list_job_types(database: Database) -> list[str]:
@@ -87,10 +96,7 @@ def test_unbind_host_handle_is_owned_until_clean(database: Database) -> None:
     assert owners(database) == uuids
     (job,) = lease_release_jobs(database)
     assert job.request_id == 'req-7'
-    handle = database.read(
-        attach_handles.find_unclean_handle, job.payload['handle_uuid']
-    )
-    assert handle is not None
+    handle = find_handle(database, job)
     database.write(release.record_release, job, handle)
     assert owners(database) == []
     assert states(database, uuids) == ['Unbound']
@@ -102,10 +108,7 @@ def test_release_end_updates_placement(database: Database) -> None:
     database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
     (job,) = lease_release_jobs(database)
     assert job.attempts == 1
-    handle = database.read(
-        attach_handles.find_unclean_handle, job.payload['handle_uuid']
-    )
-    assert handle is not None
+    handle = find_handle(database, job)
     (provider,) = database.read(providers.list_providers_of_host, handle.hostname)
     assert provider.reserved == 1
     database.write(release.record_release, job, handle)
@@ -118,10 +121,7 @@ def test_release_failure_sets_unbind_failed_until_released(database: Database) -
     uuids, _ = create_bound_instance(database, 1, needs_host=True)
     database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
     (job,) = lease_release_jobs(database)
-    handle = database.read(
-        attach_handles.find_unclean_handle, job.payload['handle_uuid']
-    )
-    assert handle is not None
+    handle = find_handle(database, job)
     database.write(
         release.record_release_failure,
         handle,
@@ -198,10 +198,7 @@ def test_delete_host_handle_keeps_deleting_arq_until_clean(database: Database) -
     assert states(database, uuids) == ['Deleting']
     assert owners(database) == uuids
     (job,) = lease_release_jobs(database)
-    handle = database.read(
-        attach_handles.find_unclean_handle, job.payload['handle_uuid']
-    )
-    assert handle is not None
+    handle = find_handle(database, job)
     database.write(
         release.record_release_failure,
         handle,
@@ -239,10 +236,7 @@ def test_find_unclean_handle_after_release_is_none(database: Database) -> None:
     uuids, _ = create_bound_instance(database, 1, needs_host=True)
     database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
     (job,) = lease_release_jobs(database)
-    handle = database.read(
-        attach_handles.find_unclean_handle, job.payload['handle_uuid']
-    )
-    assert handle is not None
+    handle = find_handle(database, job)
     database.write(release.record_release, job, handle)
     assert (
         database.read(attach_handles.find_unclean_handle, job.payload['handle_uuid'])
@@ -270,10 +264,7 @@ def test_release_job_rerun_uses_current_owner(database: Database) -> None:
     database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
     (job,) = lease_release_jobs(database)
     database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
-    handle = database.read(
-        attach_handles.find_unclean_handle, job.payload['handle_uuid']
-    )
-    assert handle is not None
+    handle = find_handle(database, job)
     database.write(release.record_release, job, handle)
     (next_job,) = lease_release_jobs(database)
 
@@ -293,8 +284,5 @@ def test_release_job_rerun_uses_current_owner(database: Database) -> None:
         is None
     )
     database.write(release.delete_arqs, next_arqs, ANY_PROJECT, True, None)
-    handle = database.read(
-        attach_handles.find_unclean_handle, next_job.payload['handle_uuid']
-    )
-    assert handle is not None
+    handle = find_handle(database, next_job)
     assert handle.arq_uuid == next_arqs[0]

@@ -117,67 +117,47 @@ def test_provider_row_reserved_by_driver_is_reserved(database: Database) -> None
 
 
 @pytest.mark.parametrize(
-    'columns',
-    [{'status': 'maintaining'}, {'health': 'failed'}, {'health': 'gone'}],
+    ('columns', 'reserved'),
+    [
+        ({'status': 'maintaining'}, 4),
+        ({'health': 'failed'}, 4),
+        ({'health': 'gone'}, 4),
+        ({'health': 'degraded'}, 0),
+        ({'health': 'busy'}, 0),
+    ],
 )
 def test_provider_row_unusable_device_is_fully_reserved(
-    database: Database, columns: dict[str, str]
+    database: Database, columns: dict[str, str], reserved: int
 ) -> None:
     rp_uuid = add_device(database, HOST, 'gpu', num_accelerators=4)
     change_device(database, rp_uuid, **columns)
-    assert read_only_row(database).reserved == 4
+    assert read_only_row(database).reserved == reserved
 
 
-@pytest.mark.parametrize('health', ['degraded', 'busy'])
-def test_provider_row_degraded_device_is_offered(
-    database: Database, health: str
-) -> None:
-    rp_uuid = add_device(database, HOST, 'gpu')
-    change_device(database, rp_uuid, health=health)
-    assert read_only_row(database).reserved == 0
-
-
-def test_provider_row_missing_handle_is_reserved(database: Database) -> None:
-    add_card(database, 4)
-    change_handle(database, 0, missing=True)
-    assert read_only_row(database).reserved == 1
-
-
-def test_provider_row_foreign_used_handle_is_reserved(database: Database) -> None:
-    add_card(database, 4)
-    change_handle(database, 0, in_use=True)
-    assert read_only_row(database).reserved == 1
-
-
-def test_provider_row_handle_used_by_arq_is_unreserved(database: Database) -> None:
-    """Placement counts allocated handles itself."""
-    add_card(database, 4)
-    (arq,) = add_arqs(database, 1)
-    set_state(database, arq, 'Bound')
-    change_handle(database, 0, in_use=True, arq_uuid=arq)
-    assert read_only_row(database).reserved == 0
-
-
-@pytest.mark.parametrize('state', ['Deleting', 'Unbound', 'UnbindFailed'])
-def test_provider_row_unclean_handle_is_reserved(
-    database: Database, state: str
+@pytest.mark.parametrize(
+    ('state', 'columns', 'reserved'),
+    [
+        (None, {'missing': True}, 1),
+        (None, {'in_use': True}, 1),
+        # Placement counts allocated handles itself.
+        ('Bound', {'in_use': True}, 0),
+        ('Deleting', {}, 1),
+        ('Unbound', {}, 1),
+        ('UnbindFailed', {}, 1),
+        ('Deleting', {'missing': True, 'in_use': True}, 1),
+        (None, {'missing': True, 'in_use': True}, 1),
+    ],
+)
+def test_provider_row_handle_is_reserved_once(
+    database: Database, state: str | None, columns: dict[str, Any], reserved: int
 ) -> None:
     add_card(database, 4, needs_host=True)
-    (arq,) = add_arqs(database, 1)
-    set_state(database, arq, state)
-    change_handle(database, 0, arq_uuid=arq)
-    assert read_only_row(database).reserved == 1
-
-
-def test_provider_row_handle_with_several_reasons_counts_once(
-    database: Database,
-) -> None:
-    add_card(database, 4, needs_host=True)
-    (arq,) = add_arqs(database, 1)
-    set_state(database, arq, 'Deleting')
-    change_handle(database, 0, arq_uuid=arq, missing=True, in_use=True)
-    change_handle(database, 1, missing=True, in_use=True)
-    assert read_only_row(database).reserved == 2
+    if state:
+        (arq,) = add_arqs(database, 1)
+        set_state(database, arq, state)
+        columns = {**columns, 'arq_uuid': arq}
+    change_handle(database, 0, **columns)
+    assert read_only_row(database).reserved == reserved
 
 
 def test_provider_row_reserved_never_exceeds_total(database: Database) -> None:
