@@ -9,15 +9,15 @@ Specification, Identify Controller Data Structure: OACS, FNA, SANICAP). The tool
 import enum
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from oslo_config import cfg
 
 from cyborg_lite.drivers.host import disk_use
 from cyborg_lite.drivers.host.sysfs import PciFunction
-from cyborg_lite.drivers.host.tools import ToolRunner
+from cyborg_lite.drivers.host.tools import ToolRunner, run_or_raise
 from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 from cyborg_lite.model.devices.cleaning import CleanStep
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
@@ -27,11 +27,8 @@ _QUERY_SECONDS: Final = 60.0
 _ERASE_SECONDS: Final = 86_000.0  # formats and discards block until they end
 _POLL_SECONDS: Final = 5.0  # between two reads of the sanitize log
 _VERIFY: Final = CleanStep('verify', 'nothing')
+_ZERO_OUT: Final = '--zeroout'  # of blkdiscard
 
-_FORMAT_SUPPORTED: Final = 0x2  # OACS
-_CRYPTO_FORMAT_SUPPORTED: Final = 0x4  # FNA
-_CRYPTO_SANITIZE_SUPPORTED: Final = 0x1  # SANICAP
-_BLOCK_SANITIZE_SUPPORTED: Final = 0x2  # SANICAP
 # Sanitize Status, bits 2:0 of SSTAT in the Sanitize Status log page.
 _STATUS_MASK: Final = 0x7
 _SUCCEEDED: Final = (1, 4)
@@ -78,44 +75,44 @@ class _Action:
 
     method: CleanMethod
     step: CleanStep
-    argument: str = ''  # of the tool
+    argument: str  # of the tool
+    # Bits that a field of Identify Controller must have, by field.
+    needs: Mapping[str, int] = field(default_factory=dict)
 
 
-_CRYPTO_SANITIZE: Final = _Action(
-    CleanMethod.SANITIZE,
-    CleanStep('sanitize-crypto', 'the keys of all data of the drive', seconds=30),
-    '--sanact=4',
+# The best first.
+_ACTIONS: Final = (
+    _Action(
+        CleanMethod.SANITIZE,
+        CleanStep('sanitize-crypto', 'the keys of all data of the drive', seconds=30),
+        '--sanact=4',
+        {'sanicap': 0x1},
+    ),
+    _Action(
+        CleanMethod.SANITIZE,
+        CleanStep('sanitize-block', 'all data of the drive', seconds=600),
+        '--sanact=2',
+        {'sanicap': 0x2},
+    ),
+    _Action(
+        CleanMethod.FORMAT,
+        CleanStep('format-crypto', 'the keys of all namespaces', seconds=30),
+        '--ses=2',
+        {'oacs': 0x2, 'fna': 0x4},
+    ),
+    _Action(
+        CleanMethod.FORMAT,
+        CleanStep('format-erase', 'all data of the namespaces', seconds=1800),
+        '--ses=1',
+        {'oacs': 0x2},
+    ),
+    _Action(
+        CleanMethod.DISCARD,
+        CleanStep('discard', 'all data of the namespaces', seconds=1800),
+        _ZERO_OUT,
+    ),
 )
-_BLOCK_SANITIZE: Final = _Action(
-    CleanMethod.SANITIZE,
-    CleanStep('sanitize-block', 'all data of the drive', seconds=600),
-    '--sanact=2',
-)
-_CRYPTO_FORMAT: Final = _Action(
-    CleanMethod.FORMAT,
-    CleanStep('format-crypto', 'the keys of all namespaces', seconds=30),
-    '--ses=2',
-)
-_ERASE_FORMAT: Final = _Action(
-    CleanMethod.FORMAT,
-    CleanStep('format-erase', 'all data of the namespaces', seconds=1800),
-    '--ses=1',
-)
-_DISCARD: Final = _Action(
-    CleanMethod.DISCARD,
-    CleanStep('discard', 'all data of the namespaces', seconds=1800),
-    '--zeroout',
-)
-_ACTIONS: Final = {
-    action.step.name: action
-    for action in (
-        _CRYPTO_SANITIZE,
-        _BLOCK_SANITIZE,
-        _CRYPTO_FORMAT,
-        _ERASE_FORMAT,
-        _DISCARD,
-    )
-}
+_ACTIONS_BY_STEP: Final = {action.step.name: action for action in _ACTIONS}
 
 
 class NvmeCleaner:
@@ -129,31 +126,23 @@ class NvmeCleaner:
         self._poll_seconds = poll_seconds
 
     def list_steps(self, function: PciFunction) -> tuple[CleanStep, ...]:
-        """Return the steps for a drive.
-
-        :raises DeviceBusy: a guest has the drive, or it is being set up
-        :raises DriverError: the host uses it, or it does not support the method
-        """
-        check_unused(function)
-        identity = self._identify(_find_controller(function))
-        for action in _list_supported(identity):
-            if self._method in (CleanMethod.AUTO, action.method):
+        """Return the steps for a drive; for the errors see ``CleansHandles``."""
+        identity = self._identify(check_unused(function))
+        for action in _ACTIONS:
+            is_supported = all(identity(key) & bit for key, bit in action.needs.items())
+            if is_supported and self._method in (CleanMethod.AUTO, action.method):
                 return action.step, _VERIFY
         reason = f'Drive {function.address} does not support {self._method}.'
         raise DriverError(reason=reason)
 
     def run_step(self, function: PciFunction, name: str) -> str:
-        """Run a step; return the tool with its version.
-
-        :raises DeviceBusy: a guest has the drive, or it is being set up
-        :raises DriverError: the host uses it, or the step failed
-        """
-        check_unused(function)
+        """Run a step; return the tool with its version."""
+        controller = check_unused(function)
         if name == _VERIFY.name:
             return ''
-        action = _ACTIONS[name]
+        action = _ACTIONS_BY_STEP[name]
         if action.method is CleanMethod.SANITIZE:
-            self._sanitize(_find_controller(function), action.argument)
+            self._sanitize(controller, action.argument)
         for disk in disk_use.list_namespaces(function):
             device = f'/dev/{disk.path.rpartition("/")[2]}'
             if action.method is CleanMethod.FORMAT:
@@ -204,24 +193,19 @@ class NvmeCleaner:
 
         :raises DriverError: it fails
         """
-        is_query = command[1] not in ('format', _DISCARD.argument)
+        is_query = command[1] not in ('format', _ZERO_OUT)
         seconds = _QUERY_SECONDS if is_query else _ERASE_SECONDS
-        result = self._tool(command, seconds)
-        if result.status != 0:
-            reason = f'{" ".join(command)} failed: {result.summary}.'
-            raise DriverError(reason=reason)
-        return result.output.strip() or command[0]
+        return run_or_raise(self._tool, command, seconds).strip() or command[0]
 
 
-def check_unused(function: PciFunction) -> None:
+def check_unused(function: PciFunction) -> str:
     """Check that neither the host nor a guest uses a drive.
 
+    :returns: the device file of its controller
     :raises DeviceBusy: a guest has the drive, or it is being set up
     :raises DriverError: the host uses it
     """
-    if function.driver != _HOST_DRIVER:
-        reason = f'it is bound to {function.driver or "no driver"}, not to nvme.'
-        raise DeviceBusy(address=function.address, reason=reason)
+    controller = find_controller(function)
     disks = disk_use.list_namespaces(function)
     if not disks:
         reason = 'its namespaces cannot be found.'
@@ -230,29 +214,18 @@ def check_unused(function: PciFunction) -> None:
     if user is not None:
         reason = f'Drive {function.address} is in use by the host: {user}.'
         raise DriverError(reason=reason)
+    return controller
 
 
-def _find_controller(function: PciFunction) -> str:
+def find_controller(function: PciFunction) -> str:
     """Return the device file of the controller of a drive.
 
-    :raises DeviceBusy: it has none yet
+    :raises DeviceBusy: a guest has the drive, or it has no controller yet
     """
+    if function.driver != _HOST_DRIVER:
+        reason = f'it is bound to {function.driver or "no driver"}, not to nvme.'
+        raise DeviceBusy(address=function.address, reason=reason)
     for name in function.names('nvme'):
         if re.fullmatch(r'nvme\d+', name):
             return f'/dev/{name}'
-    reason = 'it has no controller yet.'
-    raise DeviceBusy(address=function.address, reason=reason)
-
-
-def _list_supported(identity: Callable[[str], int]) -> Iterator[_Action]:
-    """Yield the erases that a drive supports, the best first."""
-    capabilities = identity('sanicap')
-    if capabilities & _CRYPTO_SANITIZE_SUPPORTED:
-        yield _CRYPTO_SANITIZE
-    if capabilities & _BLOCK_SANITIZE_SUPPORTED:
-        yield _BLOCK_SANITIZE
-    if identity('oacs') & _FORMAT_SUPPORTED:
-        if identity('fna') & _CRYPTO_FORMAT_SUPPORTED:
-            yield _CRYPTO_FORMAT
-        yield _ERASE_FORMAT
-    yield _DISCARD
+    raise DeviceBusy(address=function.address, reason='it has no controller yet.')

@@ -9,8 +9,6 @@ from oslo_config import cfg, types
 from cyborg_lite.drivers.host import mdev
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.pci.driver import PciDriver
-from cyborg_lite.drivers.pci.functions import custom_name
-from cyborg_lite.model.traits import OWNER_CYBORG
 
 _RESOURCE_CLASS: Final = cfg.Opt(
     'resource_class',
@@ -28,19 +26,14 @@ class AiChip(PciDriver):
 
     CLASSES: ClassVar[tuple[str, ...]] = ('1200',)
     DEVICE_TYPE: ClassVar[str] = 'AICHIP'
+    TRAIT_PREFIX: ClassVar[str] = 'AICHIP'
     RESOURCE_CLASS: ClassVar[str] = 'CUSTOM_NPU'
     IS_LIMITED: ClassVar[bool] = True
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (*PciDriver.OPTIONS, _RESOURCE_CLASS)
 
-    def traits(self, function: PciFunction) -> tuple[str, ...]:
-        """Return vendor and product."""
-        names = (f'AICHIP_{self.VENDOR_NAME}', f'AICHIP_PRODUCT_ID_{function.device}')
-        return OWNER_CYBORG, *map(custom_name, names)
-
     def find_host_user(self, function: PciFunction) -> str | None:
         """Return a mediated device of the processor, such as a vNPU."""
-        uuids = mdev.list_uuids(function)
-        return f'it has the mediated device {uuids[0]}' if uuids else None
+        return mdev.find_user(function)
 
 
 class Ascend(AiChip):

@@ -12,16 +12,13 @@ from typing import ClassVar
 
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.pci.driver import PciDriver
-from cyborg_lite.drivers.pci.functions import custom_name, handle_info
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
     Deployable,
     DiscoveryResult,
-    HandleType,
     Health,
 )
-from cyborg_lite.model.traits import OWNER_CYBORG
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +61,13 @@ class FpgaDriver(PciDriver):
 
     CLASSES: ClassVar[tuple[str, ...]] = ('1200',)
     DEVICE_TYPE: ClassVar[str] = 'FPGA'
+    TRAIT_PREFIX: ClassVar[str] = 'FPGA'
     RESOURCE_CLASS: ClassVar[str] = 'FPGA'
     LOADS: ClassVar[bool] = False  # True: a bind may load a bitstream
 
     def read_card(self, function: PciFunction) -> FpgaCard:
         """Read the card that a function manages."""
         return FpgaCard(function, function.address)
-
-    def traits(self, function: PciFunction) -> tuple[str, ...]:
-        """Return the traits of the card."""
-        product = custom_name('FPGA_PRODUCT_ID', function.device)
-        return OWNER_CYBORG, custom_name('FPGA', self.VENDOR_NAME), product
 
     def find_card_obstacle(self, card: FpgaCard) -> str | None:
         """Return why no guest may have the function of a card, or None."""
@@ -121,7 +114,12 @@ class FpgaDriver(PciDriver):
         if card.has_separate_regions:
             return Deployable(name=name, attributes=card.facts, children=children)
         root = self._build_offered(card, name, card.guest_address, card.regions[:1])
-        return replace(root, children=tuple(_describe_only(item) for item in children))
+        # The regions are shown but not scheduled.
+        shown = (
+            Deployable(c.name, attributes=c.attributes, children=c.children)
+            for c in children
+        )
+        return replace(root, children=tuple(shown))
 
     def _build_region(
         self, card: FpgaCard, parent: str, region: FpgaRegion
@@ -148,7 +146,12 @@ class FpgaDriver(PciDriver):
             traits += self.region_traits(region)
             attributes[bitstreams.REGION] = region.interface_id
             attributes[bitstreams.FUNCTION] = region.function_id
-        total = int(address is not None)
+        handles: tuple[AttachHandle, ...] = ()
+        if address is not None:
+            handle = self.build_handle(card.function, PciFunction(self._host, address))
+            needs_host, in_use = self.LOADS, card.in_use
+            handles = (replace(handle, needs_host=needs_host, in_use=in_use),)
+        total = len(handles)
         is_faulty = card.fault or any(region.fault for region in regions)
         return Deployable(
             name=name,
@@ -156,14 +159,8 @@ class FpgaDriver(PciDriver):
             traits=traits,
             total=total,
             reserved=total if is_faulty else 0,
-            handles=(self._build_handle(address, card.in_use),) if address else (),
+            handles=handles,
             attributes={key: value for key, value in attributes.items() if value},
-        )
-
-    def _build_handle(self, address: str, in_use: bool) -> AttachHandle:
-        info = handle_info(address)
-        return AttachHandle(
-            address, HandleType.PCI, info, needs_host=self.LOADS, in_use=in_use
         )
 
 
@@ -184,10 +181,3 @@ def restore_card(function: PciFunction, root: Deployable) -> FpgaCard:
         for child in root.children
     )
     return FpgaCard(function, None, regions, facts)
-
-
-def _describe_only(item: Deployable) -> Deployable:
-    """Return a deployable that is shown but not scheduled; its parent is scheduled."""
-    return Deployable(
-        name=item.name, attributes=item.attributes, children=item.children
-    )

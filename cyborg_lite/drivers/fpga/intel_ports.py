@@ -89,8 +89,6 @@ class PortModes(CardModes):
         """Move all ports of a card.
 
         :param mode: ``ON_HOST`` or ``ON_FUNCTIONS``
-        :raises DeviceBusy: a guest uses a virtual function, or the tool refuses
-        :raises DriverError: the card cannot release ports, or the kernel refuses
         """
         state = read_ports(card)
         if state is None:
@@ -105,24 +103,21 @@ class PortModes(CardModes):
     def _release(self, card: PciFunction, state: PortState) -> None:
         # The kernel changes the number of virtual functions from or to 0 only.
         if state.functions and (state.on_host or state.functions != state.total):
-            self._write(card, 'sriov_numvfs', '0')
+            self._writer.set_value(card.address, 'sriov_numvfs', '0')
             state = PortState(state.management, state.total, state.on_host, 0)
         for number in state.on_host[: state.total]:
             self._run(card, 'release', state.management, str(number))
         if not state.functions:
             # The host driver must not bind to functions that are meant for guests.
-            self._write(card, 'sriov_drivers_autoprobe', '0')
-            self._write(card, 'sriov_numvfs', str(state.total))
+            self._writer.set_value(card.address, 'sriov_drivers_autoprobe', '0')
+            self._writer.set_value(card.address, 'sriov_numvfs', str(state.total))
 
     def _assign(self, card: PciFunction, state: PortState) -> None:
         if state.functions:
-            self._write(card, 'sriov_numvfs', '0')
+            self._writer.set_value(card.address, 'sriov_numvfs', '0')
         for number in range(state.total):
             if number not in state.on_host:
                 self._run(card, 'assign', state.management, str(number))
 
     def _run(self, card: PciFunction, *arguments: str) -> None:
         self._writer.run_or_raise(card.address, FPGAPORT, *arguments)
-
-    def _write(self, card: PciFunction, name: str, text: str) -> None:
-        self._writer.set_value(card.address, card.path(name), text)

@@ -104,12 +104,7 @@ class ProgrammableFpgaDriver(FpgaDriver):
             yield loading.get(result.address, result)
 
     def program(self, deployable: str, image: Path, bitstream: Bitstream) -> Device:
-        """Load a bitstream, as ``LoadsBitstreams.program``.
-
-        :raises BitstreamRefused: it does not fit the region; nothing has changed
-        :raises LoadingFailed: the content of the region is unknown or wrong
-        :raises DriverError: the load failed, and the region has not changed
-        """
+        """Load a bitstream, as ``LoadsBitstreams.program``."""
         card, region = self._find(deployable)
         self._check_file(card, region, image, bitstream)
         address = card.function.address
@@ -217,47 +212,42 @@ class ProgrammableFpgaDriver(FpgaDriver):
     def _check_file(
         self, card: FpgaCard, region: FpgaRegion, image: Path, bitstream: Bitstream
     ) -> None:
-        """Check that the header of a file fits the region and the Glance image.
-
-        :raises BitstreamRefused: it does not
-        """
-        self._check_handler(card, bitstream)
-        try:
-            header = self.read_header(image, bitstream)
-        except InvalidBitstreamFile as error:
-            raise BitstreamRefused(
-                image=bitstream.image_id, reason=str(error)
-            ) from None
-        except OSError:
-            reason = 'The file cannot be read.'
-            raise BitstreamRefused(image=bitstream.image_id, reason=reason) from None
-        reason = ''
-        if bitstream.is_shell and not self.build_shell_command(card, image):
-            reason = 'It is a shell; flash it by hand and power-cycle the host.'
-        elif not bitstream.is_shell and not self._fits(card, region, header):
-            interface = region.interface_id or 'unknown'
-            reason = (
-                f'It is for interface {header.interface_id}; the interface of the '
-                f'region is {interface}.'
-            )
-        elif header.function_id != bitstream.function_id:
-            reason = (
-                f'The file contains function {header.function_id}, but the image '
-                f'properties name {bitstream.function_id}.'
-            )
-        if reason:
-            raise BitstreamRefused(image=bitstream.image_id, reason=reason)
-
-    def _check_handler(self, card: FpgaCard, bitstream: Bitstream) -> None:
         """Check that the card has the format and the driver that an image names.
+
+        The header of the file must fit the region and the Glance image.
 
         :raises BitstreamRefused: it does not
         """
         handlers = bitstream_handlers.parse_handlers(self.describe_handlers(card))
-        reasons = bitstream_handlers.list_handler_mismatches(bitstream, handlers)
-        reason = ' '.join(reasons)
+        mismatches = bitstream_handlers.list_handler_mismatches(bitstream, handlers)
+        reason = ' '.join(mismatches)
+        reason = reason or self._find_mismatch(card, region, image, bitstream)
         if reason:
             raise BitstreamRefused(image=bitstream.image_id, reason=reason)
+
+    def _find_mismatch(
+        self, card: FpgaCard, region: FpgaRegion, image: Path, bitstream: Bitstream
+    ) -> str:
+        """Return why the header of a file does not fit; empty: it fits."""
+        try:
+            header = self.read_header(image, bitstream)
+        except InvalidBitstreamFile as error:
+            return str(error)
+        except OSError:
+            return 'The file cannot be read.'
+        if bitstream.is_shell and not self.build_shell_command(card, image):
+            return 'It is a shell; flash it by hand and power-cycle the host.'
+        if not bitstream.is_shell and not self._fits(card, region, header):
+            return (
+                f'It is for interface {header.interface_id}; the interface of the '
+                f'region is {region.interface_id or "unknown"}.'
+            )
+        if header.function_id != bitstream.function_id:
+            return (
+                f'The file contains function {header.function_id}, but the image '
+                f'properties name {bitstream.function_id}.'
+            )
+        return ''
 
     def _fits(
         self, card: FpgaCard, region: FpgaRegion, header: BitstreamHeader

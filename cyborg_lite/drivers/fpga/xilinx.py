@@ -135,15 +135,8 @@ tools are installed elsewhere.
 
         The option ``--base`` would write the flash of the card.
         """
-        user = card.guest_address or ''
-        return [
-            self._options['tool'],
-            'program',
-            '--device',
-            user,
-            '--user',
-            str(image),
-        ]
+        device = '--device', card.guest_address or ''
+        return [self._options['tool'], 'program', *device, '--user', str(image)]
 
     def build_shell_command(self, card: FpgaCard, image: Path) -> list[str]:
         """Return the command line of xbmgmt; the flash of the card is not changed."""

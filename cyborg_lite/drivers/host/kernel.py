@@ -30,6 +30,7 @@ functions.
 """,
 )
 
+PCI_DEVICES: Final = 'sys/bus/pci/devices'
 _RUN_SECONDS: Final = 600.0  # sriov-manage takes minutes on hosts with many cards
 _BUSY: Final = frozenset({errno.EBUSY, errno.EAGAIN, errno.EPERM, errno.ENOSPC})
 _GONE: Final = frozenset({errno.ENODEV, errno.ENXIO, errno.ENOENT})
@@ -146,19 +147,17 @@ class Writer:
         )
 
     def set_value(
-        self, address: str, path: str, text: str, action: str | None = None
+        self, address: str, name: str, text: str, action: str | None = None
     ) -> None:
         """Write a text to a file of a PCI function.
 
-        :param path: as ``PciFunction.path`` returns it
         :param action: what failed if the kernel refuses; None: the file and the text
         :raises DriverError: the kernel refused the write
         :raises DeviceHangs: as for ``write``
         """
         try:
-            self.write(address, path, text)
+            self.write(address, f'{PCI_DEVICES}/{address}/{name}', text)
         except OSError as error:
-            name = path.partition(f'/{address}/')[2]
             action = action or f'{name} cannot be set to {text}'
             raise to_driver_error(address, action, error) from None
 

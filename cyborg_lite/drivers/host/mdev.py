@@ -147,11 +147,10 @@ class Mdevs:
         return pci_address(self._host.target(f'{_MDEVS}/{uuid}/..') or '')
 
 
-def list_uuids(function: PciFunction) -> tuple[str, ...]:
-    """Return the uuids of the mediated devices of a function."""
-    return tuple(
-        name
-        for name in function.names()
-        if _UUID.fullmatch(name)
-        and function.host.has(function.path(f'{name}/mdev_type'))
-    )
+def find_user(function: PciFunction) -> str | None:
+    """Return a mediated device of a function, or None without one."""
+    for name in function.names():
+        path = function.path(f'{name}/mdev_type')
+        if _UUID.fullmatch(name) and function.host.has(path):
+            return f'it has the mediated device {name}'
+    return None

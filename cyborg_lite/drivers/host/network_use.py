@@ -22,14 +22,14 @@ _AUTOMATIC_ROUTES: Final = ('fe8', 'ff')
 def find_network_user(function: PciFunction, routed: Collection[str]) -> str | None:
     """Return what of the network of the host uses a function, or None.
 
-    A network interface that is only up does not count: hosts bring up every interface
-    that they detect.
+    A network interface of a virtual function that is only up does not count: hosts
+    bring up every interface that they detect.
 
     :param routed: interfaces with routes, as ``list_routed`` returns them
     """
-    for name in function.names():
-        if _VDPA.fullmatch(name):
-            return f'it has the vDPA device {_describe_vdpa(function, name)}'
+    vdpa = next(filter(_VDPA.fullmatch, function.names()), None)
+    if vdpa is not None:
+        return f'it has the vDPA device {_describe_vdpa(function, vdpa)}'
     names = list_interfaces(function)
     for name in names:
         upper = _find_upper(function, name)
@@ -40,6 +40,9 @@ def find_network_user(function: PciFunction, routed: Collection[str]) -> str | N
     is_network = function.pci_class.startswith(_NETWORK_CLASSES)
     if is_network and function.has_host_driver and not names:
         return f'bound to {function.driver}, and no network interface is visible'
+    for name in () if function.is_virtual else names:
+        if function.text(f'net/{name}/operstate') == 'up':
+            return f'its interface {name} is up'
     return None
 
 
@@ -50,14 +53,6 @@ def _describe_vdpa(function: PciFunction, name: str) -> str:
     """
     driver = function.host.target(f'sys/bus/vdpa/devices/{name}/driver')
     return f'{name} of type {driver}' if driver else f'{name} without a driver'
-
-
-def find_active_interface(function: PciFunction) -> str | None:
-    """Return a network interface of a function that is up, or None."""
-    for name in list_interfaces(function):
-        if function.text(f'net/{name}/operstate') == 'up':
-            return f'its interface {name} is up'
-    return None
 
 
 def list_interfaces(function: PciFunction) -> tuple[str, ...]:
@@ -76,7 +71,9 @@ def list_interfaces(function: PciFunction) -> tuple[str, ...]:
 
 def list_routed(host: Host) -> frozenset[str]:
     """Return the network interfaces of the host that have an address or a route."""
-    return frozenset((*_list_ipv4_routed(host), *_list_ipv6_routed(host)))
+    lines = (host.text(_IPV4_ROUTES) or '').splitlines()
+    by_ipv4 = (line.partition('\t')[0].strip() for line in lines)
+    return frozenset((*by_ipv4, *_list_ipv6_routed(host)))
 
 
 def _find_upper(function: PciFunction, name: str) -> str | None:
@@ -88,11 +85,6 @@ def _find_upper(function: PciFunction, name: str) -> str | None:
         if entry.startswith(_UPPER):
             return entry.removeprefix(_UPPER)
     return None
-
-
-def _list_ipv4_routed(host: Host) -> Iterator[str]:
-    for line in (host.text(_IPV4_ROUTES) or '').splitlines():
-        yield line.partition('\t')[0].strip()
 
 
 def _list_ipv6_routed(host: Host) -> Iterator[str]:

@@ -23,11 +23,7 @@ class IommuGroups:
     """
 
     def __init__(self) -> None:
-        self._chosen: set[str] = set()  # addresses
-
-    def restore_choice(self, address: str) -> None:
-        """Choose a function that an earlier agent process offered."""
-        self._chosen.add(address)
+        self.chosen: set[str] = set()  # addresses
 
     def find_obstacle(
         self, function: PciFunction, is_card: IsCard, together: Collection[str] = ()
@@ -66,10 +62,10 @@ class IommuGroups:
         # The driver of this function prevents the passthrough of all other cards.
         if _is_harmless(function):
             candidates = sorted([function.address, *neighbors])
-            chosen = next(filter(self._chosen.__contains__, candidates), candidates[0])
+            chosen = next(filter(self.chosen.__contains__, candidates), candidates[0])
         if chosen == function.address:
-            self._chosen.difference_update(neighbors)
-            self._chosen.add(function.address)
+            self.chosen.difference_update(neighbors)
+            self.chosen.add(function.address)
         return chosen
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from cyborg_lite.drivers.host.cached_property import cached_property
-from cyborg_lite.drivers.host.kernel import Kernel, PrivilegedKernel
+from cyborg_lite.drivers.host.kernel import PCI_DEVICES, Kernel, PrivilegedKernel
 
 _ADDRESS: Final = re.compile(r'0*([0-9a-f]{4,}):([0-9a-f]{2}):([01][0-9a-f])\.([0-7])')
 _VIRTUAL: Final = re.compile(r'virtfn(\d+)')
@@ -26,7 +26,6 @@ _MAX_LINE: Final = 128  # characters; the maximum of a serial number in a report
 _MAX_NUMBER: Final = (1 << 64) - 1  # the kernel has no larger ones
 _MAX_NUMA_NODE: Final = 1023  # kernel: NODES_SHIFT is at most 10
 _CONFIG_HEADER: Final = 64  # bytes; unprivileged processes can read no more
-_DEVICES: Final = 'sys/bus/pci/devices'
 _STUB: Final = 'pci-stub'  # does nothing, so that no other driver takes a function
 
 
@@ -145,7 +144,7 @@ class Host:
 
     def pci_functions(self) -> Iterator['PciFunction']:
         """Yield all PCI functions of the host by address, bridges included."""
-        for name in self.names(_DEVICES):
+        for name in self.names(PCI_DEVICES):
             address = pci_address(name)
             if address is not None:
                 yield PciFunction(self, address)
@@ -185,7 +184,7 @@ class PciFunction:
 
     def path(self, name: str) -> str:
         """Return the path of one of its files, for the methods of ``Host``."""
-        return f'{_DEVICES}/{self.address}/{name}'
+        return f'{PCI_DEVICES}/{self.address}/{name}'
 
     def read_cached(self, name: str) -> str:
         """Return a cached property without a read; empty if it was never read."""

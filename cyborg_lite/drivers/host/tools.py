@@ -38,6 +38,18 @@ class ToolResult:
 ToolRunner: TypeAlias = Callable[[Sequence[str], float], ToolResult]
 
 
+def run_or_raise(run: ToolRunner, command: Sequence[str], seconds: float) -> str:
+    """Run a tool that must succeed, and return its output.
+
+    :raises DriverError: it fails
+    """
+    result = run(command, seconds)
+    if result.status != 0:
+        reason = f'{" ".join(command)} failed: {result.summary}.'
+        raise DriverError(reason=reason)
+    return result.output
+
+
 class Tools:
     """Runs tools through the privileged process."""
 

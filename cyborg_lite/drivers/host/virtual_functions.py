@@ -180,26 +180,17 @@ class SysfsSriov:
         self._count = count  # returns the number of virtual functions for a card
 
     def enable(self, card: PciFunction) -> None:
-        """Create as many virtual functions as configured for the card.
-
-        :raises DeviceBusy: the card has virtual functions already
-        :raises DriverError: the kernel refused
-        """
+        """Create as many virtual functions as configured for a card without any."""
         present = len(card.virtfns)
         if present:
             # The kernel changes the number from or to 0 only.
             reason = f'it has {present} virtual functions of another program'
             raise DeviceBusy(address=card.address, reason=reason)
         # The host driver must not bind to functions that are meant for guests.
-        self._write(card, 'sriov_drivers_autoprobe', '0')
-        self._write(card, 'sriov_numvfs', str(self._count(card)))
+        self._writer.set_value(card.address, 'sriov_drivers_autoprobe', '0')
+        count = str(self._count(card))
+        self._writer.set_value(card.address, 'sriov_numvfs', count)
 
     def disable(self, card: PciFunction) -> None:
-        """Remove all virtual functions of the card.
-
-        :raises DriverError: the kernel refused
-        """
-        self._write(card, 'sriov_numvfs', '0')
-
-    def _write(self, card: PciFunction, name: str, text: str) -> None:
-        self._writer.set_value(card.address, card.path(name), text)
+        """Remove all virtual functions of the card."""
+        self._writer.set_value(card.address, 'sriov_numvfs', '0')

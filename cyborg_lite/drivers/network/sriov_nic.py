@@ -14,7 +14,6 @@ from cyborg_lite.drivers.network import physical_networks
 from cyborg_lite.drivers.pci.driver import GroupedPciDriver
 from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
 from cyborg_lite.drivers.pci.functions import custom_name
-from cyborg_lite.drivers.pci.names import VENDOR_NAMES
 from cyborg_lite.drivers.pci.shared import SharedPciDriver
 from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
@@ -79,16 +78,9 @@ class SriovNic(GroupedPciDriver, SharedPciDriver):
         """Return True if this driver knows a card of the vendor."""
         return any(ids.startswith(f'{function.vendor}:') for ids in self.MODELS)
 
-    def vendor_name(self, function: PciFunction) -> str:
-        """Return the name of the vendor."""
-        return VENDOR_NAMES[function.vendor]
-
     def find_host_user(self, function: PciFunction) -> str | None:
         """Return what of the network of the host uses a port or a virtual function."""
-        user = network_use.find_network_user(function, self._routed)
-        if user is None and not function.is_virtual:
-            return network_use.find_active_interface(function)
-        return user
+        return network_use.find_network_user(function, self._routed)
 
     def traits(self, function: PciFunction) -> tuple[str, ...]:
         """Return the traits of a port that is offered as a whole."""

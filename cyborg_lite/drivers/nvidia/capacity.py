@@ -17,7 +17,6 @@ _VERSION: Final = 'proc/driver/nvidia/version'
 _NUMBERS: Final = re.compile(r'\bKernel Module\b.*?\s(\d{1,6}(?:\.\d{1,6}){1,3})\s')
 _INSTANCES: Final = 'proc/driver/nvidia/capabilities/gpu{}/mig'
 _INSTANCE: Final = re.compile(r'gi(\d+)')
-_GIB: Final = 1024  # MiB
 
 
 def read_driver_information(host: Host, address: str, key: str) -> str | None:
@@ -68,15 +67,6 @@ def count_capacity(
     if layout.mode is VgpuMode.MDEV:
         return maximum
     return min(maximum, len(layout.enabled))
-
-
-def find_card_memory(table_size: int | None, largest: int | None) -> int | None:
-    """Return the memory of a card in MiB, or None if it is unknown.
-
-    :param table_size: GiB in the table of models; None: the model is not listed
-    :param largest: MiB of the largest type that the card has listed; None: unknown
-    """
-    return max((table_size or 0) * _GIB, largest or 0) or None
 
 
 def may_have_type(
@@ -161,9 +151,6 @@ def _count_possible(layout: VgpuLayout, vgpu_type: VgpuType, memory: int | None)
     )
 
 
-def _count_existing(layout: VgpuLayout, vgpu_type: VgpuType) -> int:
-    return sum(vgpu.type_id == vgpu_type.id for vgpu in layout.existing)
-
-
 def _is_possible(layout: VgpuLayout, vgpu_type: VgpuType) -> bool:
-    return vgpu_type.is_creatable or _count_existing(layout, vgpu_type) > 0
+    existing = (vgpu.type_id for vgpu in layout.existing)
+    return vgpu_type.is_creatable or vgpu_type.id in existing

@@ -92,7 +92,7 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver):
     def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
         super().__init__(host, options)
         texts = (*options.get('vgpu_types', ()), *options.get('cyborg_rules', ()))
-        rules = card_rules.CardRules(card_rules.parse_rules(texts))
+        rules = card_rules.parse_rules(texts)
         vgpu_class = options.get('vgpu_resource_class', card_rules.VGPU)
         self.vgpu_offer = VgpuOffer(self, host, rules, vgpu_class)
         self._nvml = Nvml()
@@ -110,10 +110,7 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver):
 
     @classmethod
     def read_legacy_config(cls, section: Section) -> Mapping[str, Any]:
-        """Return the rules in the vGPU sections of Cyborg.
-
-        :raises ConfigurationError: a card has two types
-        """
+        """Return the rules in the vGPU sections of Cyborg."""
         return {'cyborg_rules': card_rules.read_cyborg_rules(section)}
 
     def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:
@@ -126,18 +123,12 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver):
         self.vgpu_offer.restore_device(device)
 
     def prepare(self, handle: AllocatedHandle) -> None:
-        """Create the vGPU of a handle; a whole card needs nothing.
-
-        :raises DriverError: as ``VgpuHandles.create``
-        """
+        """Create the vGPU of a handle; a whole card needs nothing."""
         if not self.find_group(handle):
             self._vgpus.create(handle)
 
     def release(self, handle: AllocatedHandle) -> None:
-        """Remove the vGPU of a handle.
-
-        :raises DriverError: as ``VgpuHandles.remove``
-        """
+        """Remove the vGPU of a handle."""
         if not self.find_group(handle):
             self._vgpus.remove(handle)
 
@@ -152,17 +143,11 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver):
         return (*super().list_group_texts(), *cards)
 
     def activate(self, members: Sequence[AllocatedHandle]) -> None:
-        """Activate the partition of a group, if it is one.
-
-        :raises DriverError: a card is missing, or Fabric Manager refuses
-        """
+        """Activate the partition of a group, if it is one."""
         self._fabric_groups.activate(self.groups.check_members(members))
 
     def deactivate(self, members: Sequence[AllocatedHandle]) -> None:
-        """Deactivate the partition of a group, if it is one.
-
-        :raises DriverError: Fabric Manager refuses, or does not answer
-        """
+        """Deactivate the partition of a group, if it is one."""
         self._fabric_groups.deactivate(self.groups.find(members[0].control_address))
 
     def discover(self) -> Iterator[DiscoveryResult]:
@@ -217,10 +202,7 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver):
         return replace(root, attributes={**root.attributes, **number})
 
     def build_lost(self, function: PciFunction, reason: str) -> DiscoveryResult:
-        """Return the result for a card that does not respond.
-
-        The card keeps its providers, with the whole inventory reserved.
-        """
+        """Return the result for a card that does not respond."""
         if self.vgpu_offer.is_divided(function):
             return self.vgpu_offer.build_unreadable(function, reason)
         return super().build_lost(function, reason)

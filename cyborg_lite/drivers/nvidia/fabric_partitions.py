@@ -51,22 +51,19 @@ class FabricGroups:
         return tuple(group) in self._numbers
 
     def activate(self, group: Sequence[str]) -> None:
-        """Activate the partition of a group of cards, if it is an inactive one.
-
-        :raises DeviceBusy: Fabric Manager refuses
-        :raises DriverError: the tool cannot be run
-        """
+        """Activate the partition of a group of cards, if it is an inactive one."""
         self._set(group, '-a', is_active=True)
 
     def deactivate(self, group: Sequence[str]) -> None:
-        """Deactivate the partition of a group of cards, if it is an active one.
+        """Deactivate the partition of a group of cards, if it is an active one."""
+        self._set(group, '-d', is_active=False)
+
+    def _set(self, group: Sequence[str], flag: str, *, is_active: bool) -> None:
+        """Run the tool unless the partition has the state.
 
         :raises DeviceBusy: Fabric Manager refuses
         :raises DriverError: the tool cannot be run
         """
-        self._set(group, '-d', is_active=False)
-
-    def _set(self, group: Sequence[str], flag: str, *, is_active: bool) -> None:
         number = self._numbers.get(tuple(group))
         if number is None or self._is_active(group[0], number) == is_active:
             return

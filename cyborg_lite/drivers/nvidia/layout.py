@@ -7,7 +7,7 @@ which one applies more reliably than models and versions do.
 
 import enum
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -62,10 +62,16 @@ class VgpuType:
         return int(match['memory']) * _GIB or _HALF_GIB if match else None
 
     @property
+    def mig_profile(self) -> str:
+        """The GPU instance profile such as ``3g.20gb``; empty: a time-sliced type."""
+        match = _SIZE.search(self.name)
+        has_slices = match and match['slices']
+        return f'{match["slices"]}g.{match["memory"]}gb' if match and has_slices else ''
+
+    @property
     def uses_gpu_instance(self) -> bool:
         """The type needs a GPU instance (MIG) per vGPU; other types are time-sliced."""
-        match = _SIZE.search(self.name)
-        return bool(match and match['slices'])
+        return bool(self.mig_profile)
 
     @property
     def typed_attributes(self) -> tuple[TypedAttribute, ...]:
@@ -73,13 +79,8 @@ class VgpuType:
         values = [typed_attributes.VGPU_TYPE.of(self.label)]
         if self.memory is not None:
             values.append(typed_attributes.MEMORY.of(self.memory))
-        match = _SIZE.search(self.name)
-        if match and match['slices']:
-            values.append(
-                typed_attributes.MIG_PROFILE.of(
-                    f'{match["slices"]}g.{match["memory"]}gb'
-                )
-            )
+        if self.mig_profile:
+            values.append(typed_attributes.MIG_PROFILE.of(self.mig_profile))
         return tuple(values)
 
     def matches(self, text: str) -> bool:
@@ -109,10 +110,10 @@ def list_mdev_types(function: PciFunction) -> tuple[VgpuType, ...]:
 
 def list_creatable_types(function: PciFunction) -> tuple[VgpuType, ...]:
     """Return the types that can be set on a virtual function without mdevs now."""
-    return tuple(
-        VgpuType(number, name, available=1)
-        for number, name in _parse_types(function.text(CREATABLE_TYPES) or '')
-    )
+    lines = (function.text(CREATABLE_TYPES) or '').splitlines()
+    # The heading has another form, and so may lines of later driver versions.
+    matches = filter(None, map(_TYPE_LINE.fullmatch, lines))
+    return tuple(VgpuType(item[1], item[2].strip(), available=1) for item in matches)
 
 
 def _read_mdev_type(function: PciFunction, type_id: str) -> VgpuType:
@@ -126,13 +127,6 @@ def _read_mdev_type(function: PciFunction, type_id: str) -> VgpuType:
         or 0,
         max_per_card=int(maximum[1]) if maximum else None,
     )
-
-
-def _parse_types(text: str) -> Iterator[tuple[str, str]]:
-    for line in text.splitlines():
-        # The heading has another form, and so may lines of later driver versions.
-        if match := _TYPE_LINE.fullmatch(line):
-            yield match[1], match[2].strip()
 
 
 class VgpuMode(enum.Enum):
@@ -302,8 +296,9 @@ class VgpuTypeCache:
         self._memory[address, product] = size
 
     def find_memory(self, card: PciFunction) -> int | None:
-        """Return the MiB of the largest type of a card, or None if it is unknown."""
-        return self._memory.get((card.address, card.device)) or None
+        """Return the MiB of a card, from the table or its types; None: unknown."""
+        largest = self._memory.get((card.address, card.device), 0)
+        return max(MEMORY.get(card.device, 0) * _GIB, largest) or None
 
     def complete_types(
         self, card: PciFunction, layout: VgpuLayout, extra_types: Iterable[VgpuType]

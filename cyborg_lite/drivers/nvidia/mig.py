@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from cyborg_lite.drivers.host.kernel import Writer
@@ -45,12 +46,14 @@ class Profile:
 
 def _build_profiles(*sizes: tuple[int, int, int]) -> tuple[Profile, ...]:
     """Return profiles from slices, GiB and eighths of the memory, largest first."""
-    profiles = (
+    return _sort_profiles(
         Profile(f'{slices}g.{gib}gb', slices, eighths) for slices, gib, eighths in sizes
     )
-    return tuple(
-        sorted(profiles, key=lambda item: (item.eighths, item.slices), reverse=True)
-    )
+
+
+def _sort_profiles(profiles: Iterable[Profile]) -> tuple[Profile, ...]:
+    """Return the profiles, largest first."""
+    return tuple(sorted(profiles, key=lambda item: (-item.eighths, -item.slices)))
 
 
 def _build_sevenths(
@@ -104,8 +107,7 @@ def parse_layout(profiles: Iterable[Profile], name: str) -> tuple[Profile, ...]:
         sum(item.slices for item in instances) <= _SLICES
         and sum(item.eighths for item in instances) <= _EIGHTHS
     )
-    ordered = sorted(instances, key=lambda item: (item.eighths, item.slices))
-    return tuple(reversed(ordered)) if fits else ()
+    return _sort_profiles(instances) if fits else ()
 
 
 def format_layout(instances: Sequence[Profile]) -> str:
@@ -127,16 +129,6 @@ def list_layouts(profiles: Sequence[Profile], declared: Iterable[str]) -> list[s
         number = min(_EIGHTHS // profile.eighths, _SLICES // profile.slices)
         names.append(format_layout([profile] * number))
     return list(dict.fromkeys(names))
-
-
-def count_profile(instances: Iterable[Profile], vgpu_type: VgpuType) -> int:
-    """Return the number of GPU instances that a vGPU type can use."""
-    return sum(item.name == _profile_name(vgpu_type) for item in instances)
-
-
-def _profile_name(vgpu_type: VgpuType) -> str:
-    match = re.search(r'[-_](\d+)[-_](\d+)[A-Z][A-Z\d]*$', vgpu_type.name)
-    return f'{match[1]}g.{match[2]}gb' if match else ''
 
 
 class MigModes(CardModes):
@@ -189,26 +181,20 @@ class MigModes(CardModes):
         return format_layout(parse_layout(PROFILES.get(product, ()), mode)) or mode
 
     def set_mode(self, card: PciFunction, mode: str) -> None:
-        """Replace the GPU instances of a card.
-
-        :raises DeviceBusy: the card has vGPUs, or the tool refuses
-        :raises DriverError: the tool cannot be run
-        """
+        """Replace the GPU instances of a card without vGPUs."""
         if read_layout(card).existing:
             raise DeviceBusy(address=card.address, reason='it has vGPUs')
         address, target = card.address, ('-i', card.address)
+        run = partial(self._writer.run_or_raise, address, NVIDIA_SMI)
         with self._nvml.keep_closed():
             if _list_places(card):
                 # This fails if there are no compute instances, as on most hosts.
                 self._writer.run(address, NVIDIA_SMI, 'mig', *target, '-dci')
-                self._run(address, 'mig', *target, '-dgi')
+                run('mig', *target, '-dgi')
             else:
-                self._run(address, *target, '-mig', '1')
+                run(*target, '-mig', '1')
             for item in parse_layout(PROFILES.get(card.device, ()), mode):
-                self._run(address, 'mig', *target, '-cgi', item.name)
-
-    def _run(self, address: str, *arguments: str) -> None:
-        self._writer.run_or_raise(address, NVIDIA_SMI, *arguments)
+                run('mig', *target, '-cgi', item.name)
 
     def _predict(
         self, card: PciFunction, vgpus: VgpuLayout, instances: Sequence[Profile]
@@ -217,7 +203,7 @@ class MigModes(CardModes):
         fabric = self._offer.list_fabric_traits(card)
         for text in self._offer.find_configured(card):
             vgpu_type = vgpus.find_type(text) or VgpuType('', text, available=0)
-            total = count_profile(instances, vgpu_type)
+            total = sum(item.name == vgpu_type.mig_profile for item in instances)
             if total:
                 traits = (*list_traits(card.device, vgpu_type), *fabric)
                 resource_class = self._offer.resource_class

@@ -9,7 +9,6 @@ from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.virtual_functions import list_vf_addresses
 from cyborg_lite.drivers.nvidia.capacity import (
     count_capacity,
-    find_card_memory,
     list_gpu_instances,
     read_driver_version,
 )
@@ -21,7 +20,6 @@ from cyborg_lite.drivers.nvidia.layout import (
     plan_layout,
     read_layout,
 )
-from cyborg_lite.drivers.nvidia.models import MEMORY
 from cyborg_lite.drivers.nvidia.nvswitch import TRAIT, Fabric
 from cyborg_lite.drivers.nvidia.selection import (
     VgpuCard,
@@ -32,7 +30,7 @@ from cyborg_lite.drivers.nvidia.selection import (
     select_types,
     summarize_offer,
 )
-from cyborg_lite.drivers.pci.card_rules import CardRules
+from cyborg_lite.drivers.pci.card_rules import CardRule, find_values
 from cyborg_lite.drivers.pci.cards import PciCards
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health
@@ -45,7 +43,11 @@ class VgpuOffer:
     """Offers the vGPUs of the cards for which a rule names types."""
 
     def __init__(
-        self, cards: PciCards, host: Host, rules: CardRules, resource_class: str
+        self,
+        cards: PciCards,
+        host: Host,
+        rules: Sequence[CardRule],
+        resource_class: str,
     ) -> None:
         self._cards = cards
         self._rules = rules
@@ -106,7 +108,8 @@ class VgpuOffer:
         # Cyborg and Nova name an Ampere card by the addresses of its VFs only.
         count = function.number('sriov_totalvfs') or 0
         virtual = function.virtfns or list_vf_addresses(function, count)
-        return self._rules.find_values(function.address, uuid, function.ids, *virtual)
+        names = function.address, uuid, function.ids, *virtual
+        return find_values(self._rules, *names)
 
     def list_fabric_traits(self, card: PciFunction) -> tuple[str, ...]:
         """Return the trait of a fabric of NVSwitches; empty without one."""
@@ -131,8 +134,7 @@ class VgpuOffer:
         if not selection.types:
             health = Health.BUSY if selection.foreign else Health.OK
             return self._cards.build_withheld(function, selection.reason, health)
-        table_size = MEMORY.get(function.device)
-        memory = find_card_memory(table_size, self.types.find_memory(function))
+        memory = self.types.find_memory(function)
         instances = list_gpu_instances(self.host, function.address)
         version = read_driver_version(self.host)
         totals = {

@@ -67,7 +67,8 @@ def select_types(
         if not running:
             return VgpuSelection(reason=error, foreign=foreign)
         return VgpuSelection(running, error, foreign)
-    retained = tuple(item for item in running if item.label not in _labels(types))
+    labels = {item.label for item in types}
+    retained = tuple(item for item in running if item.label not in labels)
     if retained:
         # Types in GPU instances can coexist; all other types exclude one another.
         coexist = _all_use_instances((*types, *retained))
@@ -146,10 +147,6 @@ def _refusal(change: str, own: Sequence[Vgpu], running: Sequence[VgpuType]) -> s
 
 def _all_use_instances(types: Iterable[VgpuType]) -> bool:
     return all(item.uses_gpu_instance for item in types)
-
-
-def _labels(types: Iterable[VgpuType]) -> set[str]:
-    return {item.label for item in types}
 
 
 def _names(types: Iterable[VgpuType]) -> str:

@@ -21,17 +21,11 @@ class SriovManage:
         self._writer = writer
 
     def enable(self, card: PciFunction) -> None:
-        """Create the virtual functions of a card.
-
-        :raises DriverError: the tool failed
-        """
+        """Create the virtual functions of a card."""
         self._run(card, '-e')
 
     def disable(self, card: PciFunction) -> None:
-        """Remove the virtual functions of a card.
-
-        :raises DriverError: the tool failed
-        """
+        """Remove the virtual functions of a card."""
         self._run(card, '-d')
 
     def _run(self, card: PciFunction, flag: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cyborg_lite.drivers.host import vfio
-from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
+from cyborg_lite.drivers.host.kernel import PCI_DEVICES, Writer, to_driver_error
 from cyborg_lite.drivers.host.mdev import Mdevs, MdevSpec
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.virtual_functions import VirtualFunctions
@@ -116,7 +116,7 @@ class VgpuFunctions:
         return self._types.find_label(card, current) in (None, target.label)
 
     def _write(self, target: VgpuFunction, text: str) -> None:
-        path = f'sys/bus/pci/devices/{target.address}/{CURRENT_TYPE}'
+        path = f'{PCI_DEVICES}/{target.address}/{CURRENT_TYPE}'
         try:
             self._writer.write(target.card, path, text)
         except OSError as error:

@@ -23,9 +23,9 @@ class CardMemory:
     """Serial numbers, attributes and last results, by PCI address."""
 
     def __init__(self) -> None:
-        self._serials: dict[tuple[str, str], str] = {}  # by address and ids
+        self.serials: dict[tuple[str, str], str] = {}  # by address and ids
+        self.results: dict[str, DiscoveryResult] = {}  # with a device
         self._attributes: dict[str, dict[str, TypedAttribute]] = {}  # then by name
-        self._results: dict[str, DiscoveryResult] = {}  # with a device
 
     def restore(self, device: Device, driver: str) -> None:
         """Accept a device that an earlier agent process discovered.
@@ -36,7 +36,7 @@ class CardMemory:
         ids = f'{device.vendor}:{board.get("product_id", "")}'
         pci_class = board.get('class', '')
         result = DiscoveryResult(address, ids, pci_class, driver, '', device)
-        self._results[address] = result
+        self.results[address] = result
         for deployable in device.root.walk():
             self._keep_attributes(address, deployable.typed_attributes)
 
@@ -44,30 +44,18 @@ class CardMemory:
         """Remove all cards but those at the given addresses."""
         for address in self._attributes.keys() - present:
             del self._attributes[address]
-        for address in self._results.keys() - present:
-            del self._results[address]
-        for address, ids in list(self._serials):
+        for address in self.results.keys() - present:
+            del self.results[address]
+        for address, ids in list(self.serials):
             if address not in present:
-                del self._serials[address, ids]
-
-    def keep_serial(self, address: str, ids: str, serial: str) -> None:
-        """Record the serial number of a card."""
-        self._serials[address, ids] = serial
-
-    def find_serial(self, function: PciFunction) -> str | None:
-        """Return the last serial number of a card, or None if it was never read."""
-        return self._serials.get((function.address, function.ids))
+                del self.serials[address, ids]
 
     def keep_result(self, address: str, result: DiscoveryResult | None) -> None:
         """Record the result for a function; one without a device removes the last."""
         if result is not None and result.device is not None:
-            self._results[address] = result
+            self.results[address] = result
         else:
-            self._results.pop(address, None)
-
-    def find_result(self, address: str) -> DiscoveryResult | None:
-        """Return the last result with a device, or None without one."""
-        return self._results.get(address)
+            self.results.pop(address, None)
 
     def complete_attributes(
         self, function: PciFunction, items: Iterable[TypedAttribute]

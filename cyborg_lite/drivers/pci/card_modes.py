@@ -116,11 +116,7 @@ class ModesPciDriver(PciDriver):
         return declared and self.card_modes.complete_name(device, declared)
 
     def set_mode(self, device: Device, mode: str) -> Device:
-        """Set a mode; return the device as it is read afterwards.
-
-        :raises DeviceBusy: a guest or a program of the host uses the card
-        :raises DriverError: the card has no such mode, or it failed
-        """
+        """Set a mode; return the device as it is read afterwards."""
         card = PciFunction(self._host, device.control_address)
         if not self.card_modes.is_possible(card, device, mode):
             names = ', '.join(self.card_modes.list_inventory(card, device)) or 'none'

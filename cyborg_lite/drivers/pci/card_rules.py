@@ -6,7 +6,7 @@ a whole.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
@@ -71,24 +71,16 @@ class CardRule:
     pattern: str
     values: tuple[str, ...]  # empty: the card stays whole
 
-    def matches(self, names: Iterable[str]) -> bool:
-        """Return True if the pattern matches one of the names of a card."""
-        return any(fnmatchcase(name.lower(), self.pattern) for name in names)
 
+def find_values(rules: Iterable[CardRule], *names: str) -> tuple[str, ...]:
+    """Return the values of the first rule that matches one of the names of a card.
 
-class CardRules:
-    """The rules of a host, in order."""
-
-    def __init__(self, rules: Sequence[CardRule]) -> None:
-        self._rules = rules
-
-    def find_values(self, *names: str) -> tuple[str, ...]:
-        """Return the values of the first rule that matches one of the names of a card.
-
-        :returns: empty if no rule matches or the card stays whole
-        """
-        matches = (rule for rule in self._rules if rule.matches(names))
-        return next((rule.values for rule in matches), ())
+    :returns: empty if no rule matches or the card stays whole
+    """
+    for rule in rules:
+        if any(fnmatchcase(name.lower(), rule.pattern) for name in names):
+            return rule.values
+    return ()
 
 
 def parse_rules(texts: Iterable[str]) -> tuple[CardRule, ...]:

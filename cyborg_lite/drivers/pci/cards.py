@@ -23,6 +23,7 @@ from cyborg_lite.drivers.pci.functions import (
     handle_info,
     name_companion,
 )
+from cyborg_lite.drivers.pci.names import VENDOR_NAMES
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.topology import BRIDGES_KEY, format_bridges
 from cyborg_lite.model.inventory import typed_attributes
@@ -52,7 +53,10 @@ class PciCards:
 
     NAME: ClassVar[str]
     VENDOR: ClassVar[str]  # four hex digits
-    VENDOR_NAME: ClassVar[str]  # in traits, and the driver name in the API
+    # In traits, and the driver name in the API; empty: that of the vendor of a card.
+    VENDOR_NAME: ClassVar[str] = ''
+    # Of the traits of vendor and product; empty: one trait has both.
+    TRAIT_PREFIX: ClassVar[str] = ''
     CLASSES: ClassVar[tuple[str, ...]]  # prefixes of the class codes of the cards
     DEVICE_TYPE: ClassVar[str]  # GPU, FPGA, AICHIP, QAT, NIC, SSD, PCI
     RESOURCE_CLASS: ClassVar[str]
@@ -155,8 +159,17 @@ trust one another.
     # --- how a card is described ---
 
     def traits(self, function: PciFunction) -> tuple[str, ...]:
-        """Return the traits of the resource provider of a whole card."""
-        return (OWNER_CYBORG, custom_name(self.VENDOR_NAME, function.device))
+        """Return the traits of the resource provider of a whole card.
+
+        A vendor without a name has no trait.
+        """
+        prefix, name = self.TRAIT_PREFIX, self.VENDOR_NAME
+        if not prefix:
+            return (OWNER_CYBORG, custom_name(name, function.device))
+        name = name or VENDOR_NAMES.get(function.vendor, '')
+        vendor = [custom_name(prefix, name)] if name else []
+        product = custom_name(prefix, 'PRODUCT_ID', function.device)
+        return (OWNER_CYBORG, *vendor, product)
 
     def resource_class(self, function: PciFunction) -> str:
         """Return the resource class of a whole card."""
@@ -172,8 +185,8 @@ trust one another.
         return name or function.ids
 
     def vendor_name(self, function: PciFunction) -> str:
-        """Return the name of the vendor, which the API shows as driver name."""
-        return self.VENDOR_NAME
+        """Return the name or id of the vendor, which the API shows as driver name."""
+        return self.VENDOR_NAME or VENDOR_NAMES.get(function.vendor, function.vendor)
 
     def root_name(self, function: PciFunction) -> str:
         """Return the name of the root deployable and of its resource provider."""
@@ -186,11 +199,12 @@ trust one another.
     def hardware_id(self, function: PciFunction) -> str:
         """Return the serial number of the card, or its address without one."""
         serial = self.read_serial(function)
+        key = function.address, function.ids
         if serial:
-            self.memory.keep_serial(function.address, function.ids, serial)
+            self.memory.serials[key] = serial
         # Some kernel drivers expose the serial only while bound. The memory keeps the
         # identity of the device while it is bound to vfio-pci.
-        return self.memory.find_serial(function) or function.address
+        return self.memory.serials.get(key, function.address)
 
     def board_info(self, function: PciFunction) -> dict[str, str]:
         """Return the constant facts of a card.

@@ -40,7 +40,7 @@ class PciDriver(PciCards):
         self.memory.restore(device, self.NAME)
         for deployable in device.root.walk():
             for handle in deployable.handles:
-                self._iommu_groups.restore_choice(handle_address(handle.info))
+                self._iommu_groups.chosen.add(handle_address(handle.info))
 
     def discover(self) -> Iterator[DiscoveryResult]:
         """Yield one result per PCI function of the vendor that is part of a card."""
@@ -72,7 +72,7 @@ class PciDriver(PciCards):
             None if the function is known to be of another vendor
         """
         reason = 'it does not answer: a read from its files has not returned'
-        last = self.memory.find_result(function.address)
+        last = self.memory.results.get(function.address)
         if last is not None and last.device is not None:
             device = replace(last.device, health=Health.DEGRADED, health_reason=reason)
             return replace(last, reason=reason, device=device)
@@ -150,10 +150,7 @@ class GroupedPciDriver(PciDriver):
         return self.groups.find_device(handle)
 
     def activate(self, members: Sequence[AllocatedHandle]) -> None:
-        """Check that the members are a whole group; vfio needs nothing else.
-
-        :raises DriverError: a function of the group is missing
-        """
+        """Check that the members are a whole group; vfio needs nothing else."""
         self.groups.check_members(members)
 
     def deactivate(self, members: Sequence[AllocatedHandle]) -> None:

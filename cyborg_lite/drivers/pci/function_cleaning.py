@@ -29,11 +29,7 @@ class FunctionCleaner:
         self._drives = drives
 
     def list_steps(self, function: PciFunction) -> Sequence[CleanStep]:
-        """Return the steps for a function.
-
-        :raises DeviceBusy: a guest has it, or it is being set up
-        :raises DriverError: the kernel cannot reset it, or the host uses it
-        """
+        """Return the steps for a function; for the errors see ``CleansHandles``."""
         if function.pci_class == _NVME:
             return self._drives.list_steps(function)
         if function.is_present:
@@ -44,17 +40,13 @@ class FunctionCleaner:
         """Run a step; return the tool with its version, or an empty string.
 
         A virtual function that was removed after its last use has no state.
-
-        :raises DeviceBusy: a guest has the function, or it is being set up
-        :raises DriverError: the step failed
         """
         if function.pci_class == _NVME:
             return self._drives.run_step(function, name)
         if not function.is_present:
             return ''
         self._check(function)
-        path = function.path('reset')
-        self._writer.set_value(function.address, path, '1', 'it cannot be reset')
+        self._writer.set_value(function.address, 'reset', '1', 'it cannot be reset')
         return ''
 
     def _check(self, function: PciFunction) -> None:

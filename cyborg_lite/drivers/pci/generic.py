@@ -17,15 +17,13 @@ from cyborg_lite.drivers.pci.allowed_functions import AllowedFunctions, parse_en
 from cyborg_lite.drivers.pci.driver import GroupedPciDriver
 from cyborg_lite.drivers.pci.function_cleaning import FunctionCleaner
 from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
-from cyborg_lite.drivers.pci.functions import custom_name, handle_address
-from cyborg_lite.drivers.pci.names import VENDOR_NAMES
+from cyborg_lite.drivers.pci.functions import handle_address
 from cyborg_lite.drivers.pci.shared import SharedPciDriver
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.cleaning import CleanStep
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import AttachHandle, DiscoveryResult
 from cyborg_lite.model.ownership.nova_config import NovaPciFunction
-from cyborg_lite.model.traits import OWNER_CYBORG
 
 _BRIDGES: Final = '06'  # class; a bridge carries the traffic of other functions
 
@@ -52,6 +50,7 @@ class GenericPci(GroupedPciDriver, SharedPciDriver):
     """Driver for the PCI functions that the operator allows."""
 
     NAME: ClassVar[str] = 'pci_driver'
+    TRAIT_PREFIX: ClassVar[str] = 'PCI'
     # An entry selects functions of any class.
     CLASSES: ClassVar[tuple[str, ...]] = ('',)
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
@@ -98,20 +97,15 @@ class GenericPci(GroupedPciDriver, SharedPciDriver):
         """Return what of the host uses a function, or None if nothing does."""
         if function.pci_class.startswith(_BRIDGES):
             return 'a bridge, which other functions need'
-        user = network_use.find_network_user(function, self._routed)
-        if user is None and not function.is_virtual:
-            user = network_use.find_active_interface(function)
-        uuids = mdev.list_uuids(function)
-        if user is None and uuids:
-            user = f'it has the mediated device {uuids[0]}'
-        return user or disk_use.find_storage_user(function)
+        return (
+            network_use.find_network_user(function, self._routed)
+            or mdev.find_user(function)
+            or disk_use.find_storage_user(function)
+        )
 
     def traits(self, function: PciFunction) -> tuple[str, ...]:
         """Return vendor and product, and the traits of the entry."""
-        names = [f'PCI_PRODUCT_ID_{function.device}']
-        if function.vendor in VENDOR_NAMES:
-            names.insert(0, f'PCI_{VENDOR_NAMES[function.vendor]}')
-        own = (OWNER_CYBORG, *map(custom_name, names))
+        own = super().traits(function)
         return tuple(dict.fromkeys((*own, *self._entry(function).traits)))
 
     def resource_class(self, function: PciFunction) -> str:
@@ -121,10 +115,6 @@ class GenericPci(GroupedPciDriver, SharedPciDriver):
     def device_type(self, function: PciFunction) -> str:
         """Return the device type of the entry."""
         return self._entry(function).device_type
-
-    def vendor_name(self, function: PciFunction) -> str:
-        """Return the name of the vendor, or the id of an unknown vendor."""
-        return VENDOR_NAMES.get(function.vendor, function.vendor)
 
     def build_handle(self, card: PciFunction, function: PciFunction) -> AttachHandle:
         """Return the attach handle with the settings of the entry."""

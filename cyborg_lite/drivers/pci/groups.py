@@ -45,7 +45,7 @@ class GroupOffer:
         return self._cards.build_result(card, reason, device)
 
     def _find_last_root(self, card: PciFunction) -> Deployable | None:
-        last = self._cards.memory.find_result(card.address)
+        last = self._cards.memory.results.get(card.address)
         device = last.device if last is not None else None
         return device.root if device is not None and device.root.total else None
 

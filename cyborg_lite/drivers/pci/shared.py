@@ -69,8 +69,7 @@ class SharedPciDriver(PciDriver):
     # Any: each option has its own type.
     def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
         super().__init__(host, options)
-        rules = card_rules.parse_rules(options.get('virtual_functions', ()))
-        self._rules = card_rules.CardRules(rules)
+        self._rules = card_rules.parse_rules(options.get('virtual_functions', ()))
         self._prepared = PreparedHandles()
         switch = SysfsSriov(self._writer, self.virtual_count)
         self._virtual = VirtualFunctions(host, switch)
@@ -80,10 +79,7 @@ class SharedPciDriver(PciDriver):
         self._prepared.add(handles)
 
     def prepare(self, handle: AllocatedHandle) -> None:
-        """Create the virtual functions of the card, unless they exist.
-
-        :raises DriverError: the card cannot have the virtual function of the handle
-        """
+        """Create the virtual functions of the card, unless they exist."""
         if self._is_whole(handle):
             return
         self._writer.check(handle.control_address)
@@ -96,11 +92,7 @@ class SharedPciDriver(PciDriver):
             raise
 
     def prepare_device(self, device: Device) -> bool:
-        """Create the virtual functions of a card, if they exist from the start on.
-
-        :returns: True if they were created
-        :raises DriverError: the card cannot have them
-        """
+        """Create the virtual functions of a card, if they exist from the start on."""
         card = PciFunction(self._host, device.control_address)
         if not self._options.get('virtual_functions_at_start') or card.virtfns:
             return False
@@ -113,10 +105,7 @@ class SharedPciDriver(PciDriver):
         return True
 
     def release(self, handle: AllocatedHandle) -> None:
-        """Remove the virtual functions of the card after the last handle.
-
-        :raises DriverError: they cannot be removed
-        """
+        """Remove the virtual functions of the card after the last handle."""
         if self._is_whole(handle):
             return
         self._writer.check(handle.control_address)
@@ -143,7 +132,7 @@ class SharedPciDriver(PciDriver):
 
     def virtual_count(self, card: PciFunction) -> int:
         """Return the configured number of virtual functions; 0: none are created."""
-        values = self._rules.find_values(card.address, card.ids)
+        values = card_rules.find_values(self._rules, card.address, card.ids)
         return int(values[0]) if values else 0
 
     def classify_card(self, function: PciFunction) -> DiscoveryResult:

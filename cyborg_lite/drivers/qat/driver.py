@@ -8,10 +8,8 @@ from oslo_config import cfg
 
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, ModesPciDriver
-from cyborg_lite.drivers.pci.functions import custom_name
 from cyborg_lite.drivers.pci.shared import SharedPciDriver
 from cyborg_lite.drivers.qat.services import STATE, ServiceModes, list_service_traits
-from cyborg_lite.model.traits import OWNER_CYBORG
 
 # Driver and name of the cards by device id (kernel: adf_accel_devices.h).
 _CARDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -34,6 +32,7 @@ class IntelQat(ModesPciDriver, SharedPciDriver):
     VENDOR_NAME: ClassVar[str] = 'INTEL'
     CLASSES: ClassVar[tuple[str, ...]] = ('0b40',)
     DEVICE_TYPE: ClassVar[str] = 'QAT'
+    TRAIT_PREFIX: ClassVar[str] = 'QAT'
     RESOURCE_CLASS: ClassVar[str] = 'CUSTOM_QAT'
     MODELS: ClassVar[Mapping[str, str]] = {
         key: name for key, (_, name) in _CARDS.items()
@@ -49,8 +48,7 @@ class IntelQat(ModesPciDriver, SharedPciDriver):
 
     def traits(self, function: PciFunction) -> tuple[str, ...]:
         """Return vendor, product and services."""
-        names = ('QAT_INTEL', f'QAT_PRODUCT_ID_{function.device}')
-        return OWNER_CYBORG, *map(custom_name, names), *list_service_traits(function)
+        return (*super().traits(function), *list_service_traits(function))
 
     def virtual_count(self, card: PciFunction) -> int:
         """Return the configured number; older cards have all functions or none."""

@@ -51,23 +51,17 @@ class ServiceModes(CardModes):
         return next((name for name in _MODES if _split(name) == _split(mode)), mode)
 
     def set_mode(self, card: PciFunction, mode: str) -> None:
-        """Set the services of a card, which stops it for a moment.
-
-        :raises DeviceBusy: a guest uses a virtual function of the card
-        :raises DriverError: the kernel refused
-        """
+        """Set the services of a card, which stops it for a moment."""
         vfio.check_functions_closed(self._writer, card)
+        write, address = self._writer.set_value, card.address
         number = len(card.virtfns)
         if card.text(STATE) != 'down':
-            self._write(card, STATE, 'down')
-        self._write(card, _SERVICES, mode)
-        self._write(card, STATE, 'up')
-        if number and not PciFunction(card.host, card.address).virtfns:
+            write(address, STATE, 'down')
+        write(address, _SERVICES, mode)
+        write(address, STATE, 'up')
+        if number and not PciFunction(card.host, address).virtfns:
             # The kernel driver may remove them when the card goes down.
-            self._write(card, 'sriov_numvfs', str(number))
-
-    def _write(self, card: PciFunction, name: str, text: str) -> None:
-        self._writer.set_value(card.address, card.path(name), text)
+            write(address, 'sriov_numvfs', str(number))
 
 
 def list_service_traits(function: PciFunction) -> tuple[str, ...]:

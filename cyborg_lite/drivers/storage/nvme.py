@@ -16,8 +16,6 @@ from cyborg_lite.drivers.host.tools import Tools
 from cyborg_lite.drivers.nvme_cleaning import CleanMethod, NvmeCleaner
 from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, ModesPciDriver
 from cyborg_lite.drivers.pci.driver import PciDriver
-from cyborg_lite.drivers.pci.functions import custom_name
-from cyborg_lite.drivers.pci.names import VENDOR_NAMES
 from cyborg_lite.drivers.storage.nvme_namespaces import (
     NamespaceModes,
     count_namespaces,
@@ -40,7 +38,6 @@ from cyborg_lite.model.inventory.typed_attributes import (
     AttributeDeclaration,
     TypedAttribute,
 )
-from cyborg_lite.model.traits import OWNER_CYBORG
 
 _HOST_DRIVER: Final = 'nvme'
 # Eight ASCII characters (NVMe Base Specification, Identify Controller, FR).
@@ -53,6 +50,7 @@ class NvmeDrive(ModesPciDriver):
     NAME: ClassVar[str] = 'nvme_driver'
     CLASSES: ClassVar[tuple[str, ...]] = ('010802',)
     DEVICE_TYPE: ClassVar[str] = 'SSD'
+    TRAIT_PREFIX: ClassVar[str] = 'SSD'
     RESOURCE_CLASS: ClassVar[str] = 'CUSTOM_SSD'
     HOST_DRIVERS: ClassVar[tuple[str, ...]] = (_HOST_DRIVER,)
     MODELS: ClassVar[Mapping[str, str]] = {
@@ -118,7 +116,7 @@ class NvmeDrive(ModesPciDriver):
         if device.hardware_id != device.control_address:
             # Needed while the drive is in a guest: other controllers have it, too.
             ids = f'{device.vendor}:{device.std_board_info.get("product_id", "")}'
-            self.memory.keep_serial(device.control_address, ids, device.hardware_id)
+            self.memory.serials[device.control_address, ids] = device.hardware_id
         count = read_layout(device.root)
         if count:
             self._counts[device.control_address] = count
@@ -141,17 +139,6 @@ class NvmeDrive(ModesPciDriver):
     def classify_companion(self, function: PciFunction) -> DiscoveryResult | None:
         """Return None: other functions belong to other drivers."""
         return None
-
-    def vendor_name(self, function: PciFunction) -> str:
-        """Return the name of the vendor, or the id of an unknown vendor."""
-        return VENDOR_NAMES.get(function.vendor, function.vendor)
-
-    def traits(self, function: PciFunction) -> tuple[str, ...]:
-        """Return product and vendor; a vendor without a name has no trait."""
-        names = [f'SSD_PRODUCT_ID_{function.device}']
-        if function.vendor in VENDOR_NAMES:
-            names.insert(0, f'SSD_{VENDOR_NAMES[function.vendor]}')
-        return OWNER_CYBORG, *map(custom_name, names)
 
     def read_serial(self, function: PciFunction) -> str | None:
         """Return the serial number, which the host driver shows while bound."""

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from cyborg_lite.drivers.host import disk_use
 from cyborg_lite.drivers.host.sysfs import PciFunction
-from cyborg_lite.drivers.host.tools import ToolRunner
+from cyborg_lite.drivers.host.tools import ToolRunner, run_or_raise
+from cyborg_lite.drivers.nvme_cleaning import find_controller
 from cyborg_lite.drivers.pci.card_modes import CardModes, DeclaredModes
 from cyborg_lite.drivers.pci.functions import attributes, custom_name
 from cyborg_lite.drivers.storage.nvme_ports import DrivePorts
@@ -113,43 +114,31 @@ class NamespaceModes(CardModes):
         return parse_layout(mode) > 0
 
     def set_mode(self, card: PciFunction, mode: str) -> None:
-        """Replace the namespaces of a drive, which destroys its data.
+        """Replace the namespaces of a drive by equal ones, which destroys its data.
 
         :raises DeviceBusy: a guest has the drive, or may have it at another port
-        :raises DriverError: the host uses it, or a command failed
+        :raises DriverError: the host uses it, it has no namespace management, or a
+            command failed
         """
         obstacle = self._ports.find_obstacle(card.address)
         if obstacle is not None:
             raise DeviceBusy(address=card.address, reason=obstacle)
-        self._set_layout(card, parse_layout(mode))
-
-    def _set_layout(self, function: PciFunction, count: int) -> None:
-        """Replace the namespaces of a drive by equal ones, unless it has them.
-
-        :raises DeviceBusy: a guest has the drive, or it is being set up
-        :raises DriverError: the host uses it, it has no namespace management, or a
-            command failed
-        """
-        controller = self._check_unused(function)
-        if count_namespaces(function) == count:
+        controller, count = self._check_unused(card), parse_layout(mode)
+        if count_namespaces(card) == count:
             return
         identity = self._read(controller, 'id-ctrl')
-        size = _find_size(function.address, identity, count)
+        size = _find_size(card.address, identity, count)
         number, block = self._find_format(controller)
         for namespace in self._list(controller, '--all'):
             self._run('delete-ns', controller, f'--namespace-id={namespace}')
         for _ in range(count):
             self._create(controller, size // block, number, int(identity['cntlid']))
         self._run('ns-rescan', controller)
-        self._wait(function, count)
+        self._wait(card, count)
 
     def _check_unused(self, function: PciFunction) -> str:
         """Check that nobody uses a drive; return the device file of its controller."""
-        names = [name for name in function.names('nvme') if name.startswith('nvme')]
-        if function.driver != _HOST_DRIVER or not names:
-            reason = f'it is bound to {function.driver or "no driver"}, not to nvme'
-            raise DeviceBusy(address=function.address, reason=reason)
-        controller = f'/dev/{names[0]}'
+        controller = find_controller(function)
         disks = disk_use.list_namespaces(function)
         user = disk_use.find_storage_user(function)
         if user is not None:
@@ -194,11 +183,7 @@ class NamespaceModes(CardModes):
         return identity
 
     def _run(self, *arguments: str) -> str:
-        result = self._tool(('nvme', *arguments), _SECONDS)
-        if result.status != 0:
-            reason = f'nvme {" ".join(arguments)} failed: {result.summary}.'
-            raise DriverError(reason=reason)
-        return result.output
+        return run_or_raise(self._tool, ('nvme', *arguments), _SECONDS)
 
     def _wait(self, function: PciFunction, count: int) -> None:
         """Wait until the kernel shows the namespaces.

@@ -101,10 +101,7 @@ longer, for example while it creates block devices.
         yield from results.values()
 
     def prepare(self, handle: AllocatedHandle) -> None:
-        """Allow the host NQN of the instance to connect to the subsystem.
-
-        :raises DriverError: SPDK refused it or does not answer
-        """
+        """Allow the host NQN of the instance to connect to the subsystem."""
         nqn, host_nqn = handle.info['nqn'], _host_nqn(handle)
         self._own[handle.uuid] = host_nqn
         subsystem = self._find_subsystem(nqn)
@@ -117,8 +114,6 @@ longer, for example while it creates block devices.
         """Check that the spawned instance has a connection to the subsystem.
 
         The instance is admitted again if SPDK was restarted meanwhile.
-
-        :raises DriverError: there is no connection yet, or SPDK does not answer
         """
         self.prepare(handle)
         nqn, host_nqn = handle.info['nqn'], self._own[handle.uuid]
@@ -130,10 +125,7 @@ longer, for example while it creates block devices.
             raise DriverError(reason=reason)
 
     def release(self, handle: AllocatedHandle) -> None:
-        """Remove the host NQN of the instance, which ends its connections.
-
-        :raises DriverError: SPDK refused it or does not answer
-        """
+        """Remove the host NQN of the instance, which ends its connections."""
         nqn = handle.info['nqn']
         host_nqn = self._own.get(handle.uuid) or _host_nqn(handle)
         subsystem = self._find_subsystem(nqn)
@@ -154,7 +146,7 @@ longer, for example while it creates block devices.
 
         :raises DriverError: SPDK does not answer
         """
-        subsystems = self._list_objects('nvmf_get_subsystems')
+        subsystems = self._find_objects('nvmf_get_subsystems') or ()
         return next((item for item in subsystems if item.get('nqn') == nqn), None)
 
     # Any: JSON.
@@ -168,16 +160,9 @@ longer, for example while it creates block devices.
         except JsonRpcError as error:
             raise DriverError(reason=f'SPDK: {error}.') from None
 
-    def _list_objects(self, method: str) -> Sequence[Target]:
-        """Return the objects of a list; empty if SPDK runs without this part.
-
-        :raises DriverError: SPDK refused it or does not answer
-        """
-        return self._find_objects(method) or ()
-
     # Any: JSON.
     def _find_objects(self, method: str, **params: Any) -> Sequence[Target] | None:
-        """Return the objects of a list, or None if SPDK has no such method.
+        """Return the objects of a list, or None if SPDK runs without this part.
 
         :raises DriverError: SPDK refused it or does not answer
         """
@@ -195,10 +180,10 @@ longer, for example while it creates block devices.
         :raises DriverError: SPDK does not answer
         """
         self._call('spdk_get_version')
-        for subsystem in self._list_objects('nvmf_get_subsystems'):
+        for subsystem in self._find_objects('nvmf_get_subsystems') or ():
             if subsystem.get('subtype') != _DISCOVERY and subsystem.get('nqn'):
                 yield self._classify_subsystem(subsystem)
-        for controller in self._list_objects('vhost_get_controllers'):
+        for controller in self._find_objects('vhost_get_controllers') or ():
             if controller.get('ctrlr'):
                 yield self._classify_controller(controller)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.drivers.host.kernel import Writer
-from cyborg_lite.drivers.host.mdev import Mdevs, MdevSpec, list_uuids
-from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.mdev import Mdevs, MdevSpec
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.errors.drivers import DeviceGone
 from tests.hosts.kernel import FakeKernel
 
@@ -29,7 +29,7 @@ def mdevs(kernel: FakeKernel) -> Mdevs:
 
 
 def list_mdevs(kernel: FakeKernel) -> set[str]:
-    return set(list_uuids(PciFunction(Host('compute-1', kernel.root), CARD)))
+    return set(Host('compute-1', kernel.root).names('sys/bus/mdev/devices'))
 
 
 def test_create_and_remove_are_idempotent(mdevs: Mdevs, kernel: FakeKernel) -> None:

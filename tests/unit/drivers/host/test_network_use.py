@@ -12,7 +12,8 @@ from tests.hosts.sysfs_device import Plug
 
 _ADDRESS: Final = '0000:5e:00.0'
 _NETWORK: Final = {'class': '020000', 'driver': 'mlx5_core'}
-_INTERFACE: Final = {'name': 'ens1', 'mac': '02:00:00:00:00:01', 'operstate': 'up'}
+_INTERFACE: Final = {'name': 'ens1', 'mac': '02:00:00:00:00:01', 'operstate': 'down'}
+_ACTIVE: Final = {'net': [{**_INTERFACE, 'operstate': 'up'}]}
 
 
 # Any: fields of the fixtures have various types.
@@ -22,8 +23,10 @@ def _find_user(host: Host, plug: Plug, fields: Mapping[str, Any]) -> str | None:
     return network_use.find_network_user(PciFunction(host, _ADDRESS), routed)
 
 
-def test_find_network_user_interface_up_is_free(host: Host, plug: Plug) -> None:
-    assert _find_user(host, plug, {}) is None
+def test_find_network_user_interface_of_vf_up_is_free(host: Host, plug: Plug) -> None:
+    directory = plug('0000:5e:00.1')
+    physical = {'links': {'physfn': str(directory.relative_to(host.root))}}
+    assert _find_user(host, plug, {**_ACTIVE, **physical}) is None
 
 
 @pytest.mark.parametrize(
@@ -39,6 +42,7 @@ def test_find_network_user_interface_up_is_free(host: Host, plug: Plug) -> None:
         ),
         ({'dirs': ['vdpa3']}, 'it has the vDPA device vdpa3 without a driver'),
         ({'net': []}, 'bound to mlx5_core, and no network interface is visible'),
+        (_ACTIVE, 'its interface ens1 is up'),
     ],
 )
 def test_find_network_user_names_user(

@@ -29,6 +29,6 @@ def test_find_obstacle_restored_choice_precedes_order(host: Host, plug: Plug) ->
     plug(_SECOND, driver='vfio-pci')
     assert _find_obstacle(IommuGroups(), host, _FIRST) is None
     groups = IommuGroups()
-    groups.restore_choice(_SECOND)
+    groups.chosen.add(_SECOND)
     assert _find_obstacle(groups, host, _SECOND) is None
     assert _find_obstacle(groups, host, _FIRST) is not None

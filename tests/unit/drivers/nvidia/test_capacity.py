@@ -5,13 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.nvidia.capacity import (
     count_capacity,
-    find_card_memory,
     read_driver_version,
 )
-from cyborg_lite.drivers.nvidia.layout import Vgpu, VgpuLayout, VgpuMode, VgpuType
+from cyborg_lite.drivers.nvidia.layout import (
+    Vgpu,
+    VgpuLayout,
+    VgpuMode,
+    VgpuType,
+    VgpuTypeCache,
+)
 
 _SIXTEEN = tuple(f'0000:41:00.{number}' for number in range(16))
 
@@ -88,14 +93,18 @@ def test_capacity_series_share_gpu_instances() -> None:
 
 
 @pytest.mark.parametrize(
-    ('table_size', 'largest', 'memory'),
-    [(80, None, 80 << 10), (None, 48 << 10, 48 << 10), (24, 48 << 10, 48 << 10)],
+    ('product', 'largest', 'memory'),
+    [('20b2', 0, 80 << 10), ('ffff', 48 << 10, 48 << 10), ('20b7', 48 << 10, 48 << 10)],
 )
-def test_find_card_memory_uses_larger_source(
-    table_size: int | None, largest: int | None, memory: int
+def test_memory_of_card_is_that_of_larger_source(
+    product: str, largest: int, memory: int
 ) -> None:
-    assert find_card_memory(table_size, largest) == memory
-    assert find_card_memory(None, None) is None
+    card, cache = PciFunction(Host('compute-1'), '0000:af:00.0'), VgpuTypeCache()
+    vars(card)['device'] = product
+    cache.restore_memory(card.address, product, largest)
+    assert cache.find_memory(card) == memory
+    vars(card)['device'] = 'fffe'
+    assert cache.find_memory(card) is None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from oslo_config import cfg
 from cyborg_lite.drivers.pci.card_rules import (
     VGPU_CLASS,
     VGPU_TYPES,
-    CardRules,
+    find_values,
     parse_rules,
     read_cyborg_rules,
 )
@@ -41,7 +41,7 @@ _CARD = ('0000:af:00.0', 'GPU-0d1b2c3d-5a5a', '10de:1eb8')
 def test_find_values_returns_first_match(
     rules: list[str], expected: tuple[str, ...]
 ) -> None:
-    assert CardRules(parse_rules(rules)).find_values(*_CARD) == expected
+    assert find_values(parse_rules(rules), *_CARD) == expected
 
 
 @pytest.mark.parametrize(
