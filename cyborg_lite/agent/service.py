@@ -15,11 +15,7 @@ from cyborg_lite.agent.arqs.preparation import Preparation
 from cyborg_lite.agent.arqs.readiness import Readiness
 from cyborg_lite.agent.arqs.reconciliation import Reconciliation
 from cyborg_lite.agent.arqs.recovery import HostRecovery
-from cyborg_lite.agent.bitstreams.programming import (
-    BitstreamStore,
-    NoProgramming,
-    Programming,
-)
+from cyborg_lite.agent.bitstreams.programming import BitstreamStore, Programming
 from cyborg_lite.agent.devices.cleaning import Cleaning
 from cyborg_lite.agent.devices.device_locks import DeviceLocks
 from cyborg_lite.agent.devices.modes import Modes, ModeStore
@@ -116,10 +112,8 @@ class AgentService:
         _check_conflicts(discovery)
         store, locks = resources.bitstreams, DeviceLocks()
         on_change = monitor.request_scan
-        programming = Programming(discovery, store, locks, on_change) if store else None
-        preparation = Preparation(
-            discovery, *state, locks, programming.program if programming else None
-        )
+        programming = Programming(discovery, store, locks, on_change)
+        preparation = Preparation(discovery, *state, locks, programming.program)
         modes = self._create_modes(discovery, locks, on_change)
         patience = intervals.recovery_patience
         recovery = HostRecovery(discovery, preparation, *state, patience)
@@ -136,8 +130,7 @@ class AgentService:
         LOG.info('Enabled drivers: %s', ', '.join(resources.drivers) or 'none')
         cleaning = Cleaning(discovery, self._cache, locks)
         self._gate.check_queues()
-        loader = programming or NoProgramming()
-        services = preparation, loader, recovery, cleaning, modes, monitor
+        services = preparation, programming, recovery, cleaning, modes, monitor
         self._gate.set_services(Dispatcher(AGENTS, services))
 
     def _open_state(self) -> None:
@@ -204,7 +197,7 @@ class AgentService:
     ) -> None:
         """Start scans and repairs; after a scan, set up devices before handles."""
         monitor.on_change = reporter.wake
-        self._telemetry.set_health_callback(monitor.request_scan)
+        self._telemetry.on_health_change = monitor.request_scan
         self._wake_calls.append(repair.wake)
         self._start_loop('repair', repair.run)
 

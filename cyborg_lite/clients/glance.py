@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from cyborg_lite.clients import session
 from cyborg_lite.errors.base import NotFound
-from cyborg_lite.errors.daemons import ConfigurationError, RemoteError
+from cyborg_lite.errors.daemons import RemoteError
 from cyborg_lite.model.bitstreams.bitstreams import TAG, Image
 
 _CHUNK_SIZE: Final = 1 << 20  # bytes
@@ -58,19 +58,6 @@ class Glance:
 
     def __init__(self, remote: session.Remote) -> None:
         self._remote = remote
-
-    @classmethod
-    def from_config(cls, conf: cfg.ConfigOpts) -> Self:
-        """Create a client from section ``[glance]``.
-
-        :raises ConfigurationError: the section is empty
-        """
-        client = cls.from_config_if_set(conf)
-        if client is None:
-            raise ConfigurationError(
-                reason='Section [glance] sets neither auth_type nor endpoint_override.'
-            )
-        return client
 
     @classmethod
     def from_config_if_set(cls, conf: cfg.ConfigOpts) -> Self | None:

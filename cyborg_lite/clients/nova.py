@@ -53,7 +53,11 @@ class EventOutcome:
 
 
 class Nova:
-    """Client of Nova. Events are dropped if Nova is not configured."""
+    """Client of Nova. Events are dropped if Nova is not configured.
+
+    Every method raises ServiceUnavailable if Nova does not answer, and RemoteError if
+    Nova rejects the request, e.g. its credentials. A later call may succeed.
+    """
 
     def __init__(self, remote: session.Remote | None) -> None:
         self._remote = remote
@@ -67,11 +71,7 @@ class Nova:
         return cls(remote)
 
     def post_events(self, events: Sequence[BoundEvent]) -> tuple[EventOutcome, ...]:
-        """Send all events in one request. The call may be repeated.
-
-        :raises ServiceUnavailable: Nova did not answer; retry later
-        :raises RemoteError: Nova rejected the request, e.g. its credentials
-        """
+        """Send all events in one request. The call may be repeated."""
         if not events:
             return ()
         if self._remote is None:
@@ -100,7 +100,6 @@ class Nova:
         Stopped and shelved instances exist. The method first checks that instances of
         all projects are visible: otherwise Nova returns 404 for existing instances.
 
-        :raises ServiceUnavailable: Nova did not answer
         :raises RemoteError: instances of other projects are not visible
         """
         remote = self._remote
@@ -123,8 +122,6 @@ class Nova:
         """Check whether an instance is on a host, and may therefore use devices.
 
         :returns: None if Nova is not configured
-        :raises ServiceUnavailable: Nova did not answer
-        :raises RemoteError: Nova rejected the request
         """
         if self._remote is None:
             return None
@@ -136,8 +133,6 @@ class Nova:
         """Check whether an instance is spawned on its host and no task is running.
 
         :returns: None if Nova is not configured
-        :raises ServiceUnavailable: Nova did not answer
-        :raises RemoteError: Nova rejected the request
         """
         if self._remote is None:
             return None
@@ -152,8 +147,6 @@ class Nova:
         A delete ends the task before it deletes the ARQs and then the allocation.
 
         :returns: None if the instance or the node is unknown, or without a Nova
-        :raises ServiceUnavailable: Nova did not answer
-        :raises RemoteError: Nova rejected the request
         """
         instance = _find_instance(self._remote, uuid) if self._remote else None
         if instance is None or instance.get(_TASK) is not None:

@@ -3,7 +3,7 @@
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, Self
 from urllib.parse import quote, urlencode
 
@@ -173,12 +173,7 @@ class Placement:
         query = {'required': trait}
         if name is not None:
             query['name'] = name
-        path = f'/resource_providers?{urlencode(query)}'
-        response = self._remote.send('GET', path, accept=(400,))
-        if response.status_code == 400:
-            return frozenset()
-        providers = self._remote.read(response)['resource_providers']
-        return frozenset(provider['name'] for provider in providers)
+        return frozenset(item['name'] for item in self._find_providers(query))
 
     def create_provider(
         self, uuid: str, name: str, parent_uuid: str | None
@@ -310,13 +305,8 @@ class Placement:
 
         The result is empty if a trait does not exist.
         """
-        query = urlencode({'required': _trait_filter(required, forbidden)})
-        path = f'/resource_providers?{query}'
-        response = self._remote.send('GET', path, accept=(400,))
-        if response.status_code == 400:
-            return frozenset()
-        providers = self._remote.read(response)['resource_providers']
-        return frozenset(provider['uuid'] for provider in providers)
+        query = {'required': _trait_filter(required, forbidden)}
+        return frozenset(item['uuid'] for item in self._find_providers(query))
 
     def list_candidates(
         self,
@@ -344,7 +334,10 @@ class Placement:
         candidates = self._remote.read(response)
         summaries = candidates['provider_summaries']
         return {
-            uuid: _free_amounts(summaries[uuid]['resources'])
+            uuid: {
+                name: summary['capacity'] - summary['used']
+                for name, summary in summaries[uuid]['resources'].items()
+            }
             for request in candidates['allocation_requests']
             for uuid in request['allocations']
         }
@@ -468,6 +461,14 @@ class Placement:
             return frozenset()
         return frozenset(self._remote.read(response)['allocations'])
 
+    # Any: JSON.
+    def _find_providers(self, query: Mapping[str, str]) -> list[Any]:
+        """Return providers; empty if a trait of the query does not exist."""
+        path = f'/resource_providers?{urlencode(query)}'
+        response = self._remote.send('GET', path, accept=(400,))
+        is_unknown = response.status_code == 400
+        return [] if is_unknown else self._remote.read(response)['resource_providers']
+
     def _list_providers(self, query: Mapping[str, str]) -> tuple[TreeNode, ...]:
         path = f'/resource_providers?{urlencode(query)}'.rstrip('?')
         body = self._remote.read(self._remote.send('GET', path))
@@ -521,13 +522,6 @@ def _inventories_body(generation: int, inventories: Inventories) -> dict[str, ob
 # The functions below convert JSON in the format of MICROVERSION.
 
 
-def _free_amounts(resources: Any) -> dict[str, int]:
-    return {
-        name: summary['capacity'] - summary['used']
-        for name, summary in resources.items()
-    }
-
-
 def _node(body: Any) -> TreeNode:
     return TreeNode(
         uuid=body['uuid'],
@@ -539,23 +533,16 @@ def _node(body: Any) -> TreeNode:
 
 
 def _inventories(body: Any) -> ProviderInventories:
+    names = [field.name for field in fields(ProviderInventory)]
     return ProviderInventories(
         generation=body['resource_provider_generation'],
         inventories={
-            name: ProviderInventory(
-                total=inventory['total'],
-                reserved=inventory['reserved'],
-                min_unit=inventory['min_unit'],
-                max_unit=inventory['max_unit'],
-                step_size=inventory['step_size'],
-                allocation_ratio=inventory['allocation_ratio'],
-            )
-            for name, inventory in body['inventories'].items()
+            resource_class: ProviderInventory(**{name: item[name] for name in names})
+            for resource_class, item in body['inventories'].items()
         },
     )
 
 
 def _traits(body: Any) -> ProviderTraits:
-    return ProviderTraits(
-        body['resource_provider_generation'], frozenset(body['traits'])
-    )
+    generation = body['resource_provider_generation']
+    return ProviderTraits(generation, frozenset(body['traits']))

@@ -71,7 +71,8 @@ def check_installed() -> None:
 
     :raises ConfigurationError: they are not
     """
-    if importlib.util.find_spec('ansible_runner') is None or not _find_program():
+    has_runner = importlib.util.find_spec('ansible_runner') is not None
+    if not has_runner or shutil.which(PROGRAM, path=_build_path()) is None:
         raise ConfigurationError(
             reason='[conductor] hardware_sets needs ansible-runner and ansible-core. '
             'Install cyborg-lite[ansible].'
@@ -120,16 +121,13 @@ class PlaybookRunner:
                 confirmed_at = time.monotonic()
                 _feed(process)
             if has_ended:
-                return self._read_result(reader, process.returncode)
+                if reader.result is None or reader.result.status == 'canceled':
+                    status = process.returncode
+                    LOG.warning('A playbook was killed; exit status %d', status)
+                    raise ReconfigurationDelayed(reason='Its playbook was killed.')
+                return reader.result
             if self._stopping.wait(_INTERVAL):
                 raise ReconfigurationDelayed(reason='The conductor stops.')
-
-    def _read_result(self, reader: '_EventReader', status: int) -> PlaybookResult:
-        result = reader.result
-        if result is None or result.status == 'canceled':
-            LOG.warning('A playbook was killed; exit status %d', status)
-            raise ReconfigurationDelayed(reason='Its playbook was killed.')
-        return result
 
 
 class _EventReader:
@@ -203,19 +201,17 @@ def _list_variables(directory: Path) -> dict[str, str]:
         for name, value in os.environ.items()
         if name in _PASSED or name.startswith(_OF_ANSIBLE)
     }
-    paths = (str(Path(sys.executable).parent), os.environ.get('PATH', os.defpath))
     return {
         **variables,
         RUN: str(directory),
-        'PATH': os.pathsep.join(paths),
+        'PATH': _build_path(),
         'ANSIBLE_LOCAL_TEMP': str(directory / 'local'),
         'ANSIBLE_NOCOLOR': '1',
         'PYTHONDONTWRITEBYTECODE': '1',
     }
 
 
-def _find_program() -> str | None:
-    path = os.pathsep.join(
-        (str(Path(sys.executable).parent), os.environ.get('PATH', os.defpath))
-    )
-    return shutil.which(PROGRAM, path=path)
+def _build_path() -> str:
+    """Return the search path, with the programs of this Python first."""
+    directory = str(Path(sys.executable).parent)
+    return os.pathsep.join((directory, os.environ.get('PATH', os.defpath)))

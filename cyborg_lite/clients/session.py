@@ -98,7 +98,8 @@ class Remote:
                 self.observer(method, status)
         if response.status_code < 300:
             return response
-        if response.status_code == 404 and not self._is_of_service(response):
+        key, body = self._error_key, _parse_object(response) or {}
+        if response.status_code == 404 and key is not None and key not in body:
             LOG.warning(
                 'Status 404 for %s is not an answer of %s; check its endpoint: %s',
                 path,
@@ -126,10 +127,6 @@ class Remote:
             )
             raise ServiceUnavailable(what=self.name)
         return body
-
-    def _is_of_service(self, response: requests.Response) -> bool:
-        key = self._error_key
-        return key is None or key in (_parse_object(response) or {})
 
     def to_error(self, response: requests.Response) -> RemoteError | ServiceUnavailable:
         """Convert a response with status 300 or above to an error."""

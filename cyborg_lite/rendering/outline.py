@@ -11,7 +11,6 @@ from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.hosts.topology import (
     Availability,
     HostTopology,
-    NumaNode,
     TopologyDeployable,
     TopologyDevice,
     TopologyUnit,
@@ -74,7 +73,12 @@ def build_outline(topology: HostTopology) -> Box:
         (f'agent {agent}', describe_counts(count_units(units))),
         Tone.GOOD if topology.agent_state == ServiceState.UP else Tone.BAD,
         children=tuple(
-            _build_numa_box(node, topology.hostname) for node in topology.numa_nodes
+            Box(
+                BoxKind.NUMA,
+                _NO_NUMA_NODE if node.number is None else f'NUMA node {node.number}',
+                children=tuple(_build_bus_boxes(node.devices, 0, topology.hostname)),
+            )
+            for node in topology.numa_nodes
         ),
     )
 
@@ -111,12 +115,6 @@ def describe_unit(unit: TopologyUnit) -> str:
             words.append(f'project {user.project_id}')
         words.append(f'ARQ {user.arq_uuid} ({user.arq_state})')
     return ', '.join(words)
-
-
-def _build_numa_box(node: NumaNode, hostname: str) -> Box:
-    title = _NO_NUMA_NODE if node.number is None else f'NUMA node {node.number}'
-    boxes = tuple(_build_bus_boxes(node.devices, 0, hostname))
-    return Box(BoxKind.NUMA, title, children=boxes)
 
 
 def _build_bus_boxes(
@@ -217,8 +215,10 @@ def _build_children(
 def _build_deployable_box(
     item: TopologyDeployable, hostname: str, children: tuple[Box, ...]
 ) -> Box:
-    lines = [item.resource_class or 'not scheduled']
-    lines += _describe_traits(item.traits)
+    hidden = len(item.traits) - _MAX_TRAITS
+    lines = [item.resource_class or 'not scheduled', *item.traits[:_MAX_TRAITS]]
+    if hidden > 0:
+        lines.append(f'{hidden} more traits')
     if item.bitstream_id:
         lines.append(f'bitstream {item.bitstream_id}')
     lines.append(describe_counts(count_units(item.units)))
@@ -240,9 +240,3 @@ def _describe_reserved(reserved: int, total: int) -> str:
         return f'none of {total} can be allocated: the driver reserves all'
     limit = f'at most {total - reserved} of {total} can be allocated'
     return f'{limit}: the driver reserves {reserved}'
-
-
-def _describe_traits(traits: Iterable[str]) -> list[str]:
-    names = list(traits)
-    hidden = len(names) - _MAX_TRAITS
-    return names[:_MAX_TRAITS] + ([f'{hidden} more traits'] if hidden > 0 else [])

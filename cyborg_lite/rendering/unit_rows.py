@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cyborg_lite.model.hosts.topology import Availability, TopologyUnit, count_units
-from cyborg_lite.rendering.outline import describe_counts
+from cyborg_lite.rendering.outline import describe_counts, describe_unit
 
 _MAX_ROWS: Final = 16  # more would make the picture of a document illegible
 _UUID_HEAD: Final = 8  # characters of a uuid that identify it in a picture
@@ -42,10 +42,5 @@ def _build_row(unit: TopologyUnit) -> UnitRow:
             words.append(f'project {user.project_id[:_UUID_HEAD]}')
     elif unit.reason:
         words.append(unit.reason)
-    full = [unit.name, unit.type, str(unit.availability), unit.reason]
-    if user is not None:
-        full += [f'instance {user.instance_uuid}', f'project {user.project_id}']
-        full.append(f'ARQ {user.arq_uuid} ({user.arq_state})')
-    return UnitRow(
-        '  '.join(words), ', '.join(word for word in full if word), unit.availability
-    )
+    full = unit.name, unit.type, str(unit.availability), describe_unit(unit)
+    return UnitRow('  '.join(words), ', '.join(filter(None, full)), unit.availability)

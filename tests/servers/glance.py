@@ -181,4 +181,6 @@ def build_client(endpoint: str) -> Glance:
     conf.register_opts(section.OPTIONS, group=section.GROUP)
     conf([])
     conf.set_override('endpoint_override', endpoint, group=section.GROUP)
-    return Glance.from_config(conf)
+    client = Glance.from_config_if_set(conf)
+    assert client is not None
+    return client

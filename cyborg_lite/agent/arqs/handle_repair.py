@@ -9,11 +9,11 @@ scan: the vendor driver may be loaded again.
 import threading
 from collections.abc import Iterable, Mapping
 from queue import Queue
-from typing import Final
 
 from oslo_log import log
 
 from cyborg_lite.agent.arqs.preparation import Preparation
+from cyborg_lite.agent.inventory.discovery import DRIVER_FAILED
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.journal import Journal, NewEvent
 from cyborg_lite.errors.base import CyborgError
@@ -22,8 +22,6 @@ from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import HostEventKind
 
 LOG = log.getLogger(__name__)
-
-_DRIVER_FAILED: Final = 'The driver failed; see the log of the agent.'
 
 
 class HandleRepair:
@@ -136,5 +134,5 @@ class HandleRepair:
         except Exception:
             # A bug in one driver must not affect the devices of other drivers.
             LOG.exception('Check of handle %s failed', handle.key)
-            return _DRIVER_FAILED
+            return DRIVER_FAILED
         return ''

@@ -18,7 +18,7 @@ from oslo_log import log
 
 from cyborg_lite.agent.arqs.handle_groups import HandleGroups
 from cyborg_lite.agent.devices.device_locks import DeviceLocks
-from cyborg_lite.agent.inventory.discovery import Discovery
+from cyborg_lite.agent.inventory.discovery import DRIVER_FAILED, Discovery
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.journal import Journal, NewEvent
 from cyborg_lite.drivers.base import (
@@ -47,9 +47,9 @@ class Preparation:
         cache: Cache,
         journal: Journal,
         locks: DeviceLocks,
-        load: Callable[[LoadOrder], object] | None = None,
+        load: Callable[[LoadOrder], object] = lambda order: None,
     ) -> None:
-        self._load = load  # loads a bitstream; None if Glance is not configured
+        self._load = load  # loads a bitstream
         self._discovery = discovery
         self._cache = cache
         self._journal = journal
@@ -139,7 +139,7 @@ class Preparation:
             answer
         """
         if handle.load is not None and handle.uuid in self._cache.handles:
-            self._reload_bitstream(handle.load)
+            self._load(handle.load)
         if self._prepare_handle(handle, only_stored=True):
             self._record_prepared([handle], HostEventKind.REBUILT)
             self._groups.reactivate(handle)
@@ -167,13 +167,6 @@ class Preparation:
             handle.arq_uuid,
         )
         self._record_events(HostEventKind.REBUILT, [handle])
-
-    def _reload_bitstream(self, order: LoadOrder) -> None:
-        if self._load is None:
-            image = order.bitstream.image_id
-            reason = f'Cannot load image {image}: section [glance] is empty.'
-            raise DriverError(reason=reason)
-        self._load(order)
 
     @serves_host(Agents.release)
     def release(self, handles: Sequence[AllocatedHandle]) -> None:
@@ -209,8 +202,7 @@ class Preparation:
             except Exception:
                 # A bug in one driver must not prevent the release of other handles.
                 LOG.exception('Cannot release handle %s', handle.uuid)
-                reason = 'The driver failed; see the log of the agent.'
-                failures.append(DriverError(reason=reason))
+                failures.append(DriverError(reason=DRIVER_FAILED))
         removed = before.keys() - self._cache.handles.keys()
         released = [handle for handle in handles if handle.uuid in removed]
         self._record_events(HostEventKind.RELEASED, released)

@@ -14,7 +14,7 @@ from typing import Final
 from oslo_log import log
 
 from cyborg_lite.agent.arqs.preparation import Preparation
-from cyborg_lite.agent.inventory.discovery import Discovery
+from cyborg_lite.agent.inventory.discovery import DRIVER_FAILED, Discovery
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.journal import Journal, NewEvent
 from cyborg_lite.errors.base import CyborgError
@@ -204,8 +204,7 @@ class HostRecovery:
             except Exception:
                 # A bug in one driver must not affect the devices of other drivers.
                 LOG.exception('Rebuild of handle %s failed', handle.key)
-                reason = 'The driver failed; see the log of the agent.'
-                failures[handle.uuid] = reason
+                failures[handle.uuid] = DRIVER_FAILED
         return failures
 
     def _give_up(

@@ -29,75 +29,56 @@ class BitstreamStore:
     loaded: LoadedBitstreams
 
 
-class NoProgramming:
-    """Refuses to load bitstreams."""
-
-    @serves_host(Agents.program)
-    def program(self, order: LoadOrder) -> Device:
-        """Raise DriverError: Glance is not configured."""
-        reason = 'This host cannot load bitstreams: section [glance] is empty.'
-        raise DriverError(reason=reason)
-
-
 class Programming:
     """Loads bitstreams, one at a time per device."""
 
     def __init__(
         self,
         discovery: Discovery,
-        store: BitstreamStore,
+        store: BitstreamStore | None,  # None: Glance is not configured
         locks: DeviceLocks,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
         # Called after each load that may have changed a region.
         self._on_change = on_change
         self._discovery = discovery
-        self._cache = store.cache
-        self._loaded = store.loaded
+        self._store = store
         self._locks = locks  # shared with all components that change devices
-        # Order time of the last load, by device address. After a pause the agent may
-        # receive several orders at once; the conductor has given up the older ones.
-        self._ordered_at: dict[str, int] = {}
 
     @serves_host(Agents.program)
     def program(self, order: LoadOrder) -> Device:
         """Load a bitstream and return the changed device."""
+        if self._store is None:
+            reason = 'This host cannot load bitstreams: section [glance] is empty.'
+            raise DriverError(reason=reason)
+        cache, loaded = self._store.cache, self._store.loaded
         driver = self._find_driver(order)
         name = f'{self._discovery.host.name}_{order.address}{order.region_suffix}'
         with (
             self._locks.lock(order.address),
-            self._cache.open_image(order.bitstream) as image,
+            cache.open_image(order.bitstream) as image,
         ):
-            self._check_latest(order)
+            reason = f'A later bitstream was already loaded into {order.address}.'
+            self._locks.check_latest(order, reason)
             try:
                 device = driver.program(name, image, order.bitstream)
             except BitstreamRefused:
-                self._cache.discard(order.bitstream)
+                cache.discard(order.bitstream)
                 raise
             except LoadingFailed as error:
-                self._loaded.record_failure(name, error.text)
+                loaded.record_failure(name, error.text)
                 self._on_change()
                 raise
             if order.bitstream.is_shell:
                 card = f'{self._discovery.host.name}_{order.address}'
-                self._loaded.remove_regions(card)
+                loaded.remove_regions(card)
             else:
-                self._loaded.record_loaded(name, order.bitstream)
+                loaded.record_loaded(name, order.bitstream)
             self._discovery.update_device(device)
         self._on_change()
         LOG.info('Loaded image %s into %s', order.bitstream.image_id, name)
-        return self._add_topology(device)
-
-    def _check_latest(self, order: LoadOrder) -> None:
-        """Check that no later order was executed.
-
-        :raises DriverError: the order is stale
-        """
-        latest = self._ordered_at.get(order.address, 0)
-        if 0 < order.ordered_at < latest:
-            reason = f'A later bitstream was already loaded into {order.address}.'
-            raise DriverError(reason=reason)
-        self._ordered_at[order.address] = max(order.ordered_at, latest)
+        result = DiscoveryResult(device.control_address, '', '', '', '', device)
+        return loaded.amend(result).device or device
 
     def _find_driver(self, order: LoadOrder) -> LoadsBitstreams:
         driver = self._discovery.find_driver(order.address)
@@ -109,7 +90,3 @@ class Programming:
             )
             raise DriverError(reason=reason)
         return driver
-
-    def _add_topology(self, device: Device) -> Device:
-        result = DiscoveryResult(device.control_address, '', '', '', '', device)
-        return self._loaded.amend(result).device or device

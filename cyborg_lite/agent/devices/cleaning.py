@@ -20,7 +20,7 @@ from typing import Final
 from oslo_log import log
 
 from cyborg_lite.agent.devices.device_locks import DeviceLocks
-from cyborg_lite.agent.inventory.discovery import Discovery
+from cyborg_lite.agent.inventory.discovery import DRIVER_FAILED, Discovery
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.drivers.base import CleansHandles
 from cyborg_lite.errors.base import CyborgError
@@ -47,7 +47,6 @@ from cyborg_lite.rpc.interface import Agents
 LOG = log.getLogger(__name__)
 
 _RESULT_LIFETIME: Final = 3600.0  # seconds for which the result of a clean is valid
-_BUG: Final = 'The driver failed; see the log of the agent.'
 _LOCKED: Final = 'Another call changes the device.'
 
 
@@ -198,7 +197,7 @@ class Cleaning:
             self._end(run, CleanProgressState.FAILED, error.text)
         except Exception:  # a bug in a driver must not leave the clean running for ever
             LOG.exception('Cleaning unit %s failed', handle.key)
-            self._end(run, CleanProgressState.FAILED, _BUG)
+            self._end(run, CleanProgressState.FAILED, DRIVER_FAILED)
 
     def _run_steps(self, run: _Run, driver: CleansHandles) -> None:
         """Run all steps that are not completed.

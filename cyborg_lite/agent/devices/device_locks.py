@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from typing import Final
 
 from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.drivers import DriverError
+from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
+from cyborg_lite.model.devices.modes import ModeOrder
 
 LONGEST_WAIT: Final = 20.0
 """Seconds. A call is repeated after ``[conductor] agent_timeout``, which is longer."""
@@ -26,6 +29,8 @@ class DeviceLocks:
         self._longest_wait = longest_wait  # seconds until a wait fails
         self._guard = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}  # by control address
+        # Time of the last order, by its class and control address.
+        self._ordered_at: dict[tuple[type, str], int] = {}
 
     @contextmanager
     def lock(self, address: str) -> Iterator[None]:
@@ -40,6 +45,21 @@ class DeviceLocks:
             yield
         finally:
             lock.release()
+
+    def check_latest(self, order: LoadOrder | ModeOrder, reason: str) -> None:
+        """Check that no later order was executed. The caller has locked the device.
+
+        After a pause the agent may receive several orders at once. The conductor has
+        given up the older ones.
+
+        :param reason: of the error
+        :raises DriverError: the order is stale
+        """
+        key = type(order), order.address
+        latest = self._ordered_at.get(key, 0)
+        if 0 < order.ordered_at < latest:
+            raise DriverError(reason=reason)
+        self._ordered_at[key] = max(order.ordered_at, latest)
 
     def check_unlocked(self, address: str) -> None:
         """Check without a wait that no call changes a device.

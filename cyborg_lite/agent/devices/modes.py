@@ -14,7 +14,7 @@ from pathlib import Path
 from oslo_log import log
 
 from cyborg_lite.agent.devices.device_locks import DeviceLocks
-from cyborg_lite.agent.inventory.discovery import Discovery
+from cyborg_lite.agent.inventory.discovery import DRIVER_FAILED, Discovery
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.state_file import StateFile
 from cyborg_lite.drivers.base import Driver, KeepsModes, PreparesDevices, SetsModes
@@ -117,9 +117,6 @@ class Modes:
         self._store = store
         self._locks = locks  # shared with all components that change devices
         self._on_change = on_change  # called after each change of a device
-        # Order time of the last change, by device address. After a pause the agent may
-        # receive orders that the conductor has given up.
-        self._ordered_at: dict[str, int] = {}
         self._failures: dict[str, str] = {}  # of restores, by device address
 
     @serves_host(Agents.list_modes)
@@ -144,7 +141,8 @@ class Modes:
     def set_mode(self, order: ModeOrder) -> Device:
         """Set the mode of an unused device and return the changed device."""
         with self._locks.lock(order.address):
-            self._check_latest(order)
+            reason = f'The mode of {order.address} was already changed by a later call.'
+            self._locks.check_latest(order, reason)
             self._check_unused(order.address)
             device, driver = self._find(order.address)
             stored = self._store.find(device)
@@ -213,7 +211,7 @@ class Modes:
             except Exception:
                 # A bug in one driver must not affect the devices of other drivers.
                 LOG.exception('Preparing device %s failed', address)
-                reason = 'The driver failed; see the log of the agent.'
+                reason = DRIVER_FAILED
             if reason and reason != self._failures.get(address):
                 LOG.error('Mode or functions of %s not restored: %s', address, reason)
             elif not reason and address in self._failures:
@@ -278,17 +276,6 @@ class Modes:
             reason = f'{error.text} The rollback failed: {failure.text}'
             raise ModeUnknown(address=address, reason=reason) from None
         LOG.warning('Restored mode %s of device %s: %s', previous, address, error.text)
-
-    def _check_latest(self, order: ModeOrder) -> None:
-        """Check that no later order was executed.
-
-        :raises DriverError: the order is stale
-        """
-        latest = self._ordered_at.get(order.address, 0)
-        if 0 < order.ordered_at < latest:
-            reason = f'The mode of {order.address} was already changed by a later call.'
-            raise DriverError(reason=reason)
-        self._ordered_at[order.address] = max(order.ordered_at, latest)
 
     def _check_unused(self, address: str) -> None:
         """Check that no instance has a prepared handle of a device.

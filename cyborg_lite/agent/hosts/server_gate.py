@@ -16,7 +16,10 @@ LOG = log.getLogger(__name__)
 
 
 class ServerGate:
-    """Starts and stops the RPC server of the agent. Thread-safe."""
+    """Starts and stops the RPC server of the agent. Thread-safe.
+
+    Methods raise ConfigurationError if the broker refuses the user or the queues.
+    """
 
     def __init__(self, transport: Transport, hostname: str) -> None:
         self._transport = transport
@@ -30,27 +33,18 @@ class ServerGate:
         self._stopped: list[Server] = []
 
     def check_queues(self) -> None:
-        """Declare the queues of this host, unless the broker is unreachable.
-
-        :raises ConfigurationError: the broker refuses the user or the queues
-        """
+        """Declare the queues of this host, unless the broker is unreachable."""
         dispatcher = Dispatcher(AGENTS, ())
         serve(self._transport, self._hostname, dispatcher).check_queues()
 
     def set_services(self, dispatcher: Dispatcher) -> None:
-        """Serve calls as soon as the conductor accepts the agent.
-
-        :raises ConfigurationError: the broker refuses the user or the queues
-        """
+        """Serve calls as soon as the conductor accepts the agent."""
         with self._guard:
             self._dispatcher = dispatcher
             self._update()
 
     def set_accepted(self, accepted: bool) -> None:
-        """Start or stop serving calls.
-
-        :raises ConfigurationError: the broker refuses the user or the queues
-        """
+        """Start or stop serving calls."""
         with self._guard:
             self._accepted = accepted
             self._update()

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Final
 
 from cyborg_lite.agent.inventory.driver_answer import list_claims
 from cyborg_lite.agent.inventory.driver_watch import DriverWatch
@@ -17,6 +18,8 @@ from cyborg_lite.drivers.base import Driver, TracksHandles
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, HostReport
+
+DRIVER_FAILED: Final = 'The driver failed; see the log of the agent.'
 
 
 class Discovery:

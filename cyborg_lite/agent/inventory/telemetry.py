@@ -33,13 +33,10 @@ class TelemetryCollector:
         self._drivers = drivers
         # Adds health problems to the telemetry of a device, by its address.
         self._assess = assess
-        self._on_health_change: Callable[[], None] = lambda: None
+        # Called when telemetry changes the health of a device.
+        self.on_health_change: Callable[[], None] = lambda: None
         self._threads: dict[str, threading.Thread] = {}
         self._usages: dict[str, Mapping[str, Usage]] = {}  # by driver and address
-
-    def set_health_callback(self, on_health_change: Callable[[], None]) -> None:
-        """Call ``on_health_change`` when telemetry changes the health of a device."""
-        self._on_health_change = on_health_change
 
     @property
     def usages(self) -> dict[str, Usage]:
@@ -108,7 +105,7 @@ class TelemetryCollector:
         before = self._usages.get(name, {})
         self._usages[name] = usages
         if _health_problems(before) != _health_problems(usages):
-            self._on_health_change()
+            self.on_health_change()
 
 
 def _health_problems(usages: Mapping[str, Usage]) -> Mapping[str, tuple[Health, str]]:
@@ -133,18 +130,15 @@ def _validate_usage(usage: Usage) -> Usage:
 
 def round_usage(usage: Usage) -> Usage:
     """Round values, because each changed value costs a write to the database."""
+    memory = usage.memory_used
     return replace(
         usage,
         busy_percent=_round_to_step(usage.busy_percent),
         temperature=_round_to_step(usage.temperature),
         power=_round_to_step(usage.power),
-        memory_used=_round_memory(usage.memory_used),
+        memory_used=memory and memory // _MEMORY_STEP * _MEMORY_STEP,
     )
 
 
 def _round_to_step(value: float | None) -> float | None:
     return None if value is None else float(round(value / _STEP) * _STEP)
-
-
-def _round_memory(value: int | None) -> int | None:
-    return None if value is None else value // _MEMORY_STEP * _MEMORY_STEP

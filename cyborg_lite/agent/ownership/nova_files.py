@@ -13,8 +13,8 @@ from cyborg_lite.model.ownership.nova_config import NovaConfig
 
 LOG = log.getLogger(__name__)
 
-# Path, modification time in nanoseconds and size of each file.
-_FilesState: TypeAlias = tuple[tuple[Path, int, int], ...]
+FileState: TypeAlias = tuple[Path, int, int]
+"""Path, modification time in nanoseconds and size."""
 
 
 class NovaFiles:
@@ -25,7 +25,7 @@ class NovaFiles:
         # optional: names that may be missing without a warning.
         self._optional = frozenset(optional)
         self._config = NovaConfig()
-        self._state: _FilesState | None = None  # None: not read yet
+        self._state: tuple[FileState, ...] | None = None  # None: not read yet
         self._is_complete = True
 
     @property
@@ -36,7 +36,7 @@ class NovaFiles:
     def load(self) -> NovaConfig:
         """Return the configuration; it is empty if there are no files."""
         files = self._list_files()
-        state = tuple(_file_state(path) for path in files)
+        state = tuple(map(read_file_state, files))
         if state != self._state:
             self._state = state
             self._is_complete = True
@@ -79,7 +79,8 @@ def _is_missing(path: Path) -> bool:
     return False
 
 
-def _file_state(path: Path) -> tuple[Path, int, int]:
+def read_file_state(path: Path) -> FileState:
+    """Return the state of a file, with zeros if it cannot be read."""
     try:
         status = path.stat()
     except OSError:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ownership file, in YAML. For its content see ``model/ownership/plan.py``."""
 
-import os
 from pathlib import Path
 
 import yaml
 from oslo_log import log
 
+from cyborg_lite.agent.ownership.nova_files import read_file_state
 from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.ownership.plan import OwnershipPlan, parse_plan
 
@@ -23,12 +23,12 @@ class OwnershipFile:
         :raises ConfigurationError: the file cannot be read, or its content is invalid
         """
         self._path = path
-        self._state = _read_state(path)
+        self._state = read_file_state(Path(path))
         self._plan = read_plan(path) if path else OwnershipPlan()
 
     def read(self) -> OwnershipPlan:
         """Return the plan. An invalid file does not replace the last valid plan."""
-        state = _read_state(self._path) if self._path else self._state
+        state = read_file_state(Path(self._path)) if self._path else self._state
         if state != self._state:
             self._state = state
             try:
@@ -40,15 +40,6 @@ class OwnershipFile:
                     error.text,
                 )
         return self._plan
-
-
-def _read_state(path: str) -> tuple[int, int]:
-    """Return modification time in nanoseconds and size of a file; 0: it is missing."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_size
 
 
 def read_plan(path: str) -> OwnershipPlan:

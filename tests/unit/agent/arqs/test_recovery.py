@@ -11,6 +11,7 @@ import pytest
 
 from cyborg_lite.agent.arqs.preparation import Preparation
 from cyborg_lite.agent.arqs.recovery import HostRecovery
+from cyborg_lite.agent.bitstreams.programming import Programming
 from cyborg_lite.agent.devices.device_locks import DeviceLocks
 from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.state.cache import Cache
@@ -330,7 +331,9 @@ def restart_after_reboot(
     boot(tmp_path, 'boot-2')
     restarted = start()
     components = restarted.discovery, restarted.cache, restarted.journal
-    restarted.preparation = Preparation(*components, restarted.locks, load)
+    no_glance = Programming(restarted.discovery, None, restarted.locks).program
+    locks = restarted.locks
+    restarted.preparation = Preparation(*components, locks, load or no_glance)
     return restarted
 
 

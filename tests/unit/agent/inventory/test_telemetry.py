@@ -111,7 +111,7 @@ def test_health_callback_is_called_on_changed_health() -> None:
     driver.usages = {_FIRST: Usage(power=50.0), _SECOND: Usage()}
     notifications: list[str] = []
     collector = collect_telemetry(driver)
-    collector.set_health_callback(lambda: notifications.append('news'))
+    collector.on_health_change = lambda: notifications.append('news')
 
     def read_next(usage: Usage) -> int:
         driver.usages[_FIRST] = usage
