@@ -12,7 +12,7 @@ from oslo_middleware.http_proxy_to_wsgi import HTTPProxyToWSGI
 from oslo_middleware.request_id import RequestId
 from oslo_middleware.sizelimit import RequestBodySizeLimiter
 
-from cyborg_lite.api import auth, cross_origin, policy, routes
+from cyborg_lite.api import auth, cross_origin, routes
 from cyborg_lite.api.call.bind_hold import BindHold
 from cyborg_lite.api.call.expose import REQUEST
 from cyborg_lite.api.call.resource import ApiContext
@@ -25,6 +25,7 @@ from cyborg_lite.api.middleware import (
     ResponseMiddleware,
 )
 from cyborg_lite.api.openapi import document
+from cyborg_lite.api.policy import Policy
 from cyborg_lite.model.profiles.device_profiles import Limits
 from cyborg_lite.rpc.interface import Conductor
 
@@ -88,7 +89,7 @@ def _build_context(
 ) -> ApiContext:
     return ApiContext(
         conductor=conductor,
-        policy=policy.load_policy(conf),
+        policy=Policy(conf),
         encode_document=document.encode_document,
         service_token_roles=auth.read_service_token_roles(conf),
         public_endpoint=conf.api.public_endpoint,

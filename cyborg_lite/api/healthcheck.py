@@ -67,23 +67,19 @@ class Readiness:
         """Return why no request can be served, or None."""
         with self._lock:
             if self._clock() >= self._valid_until:
-                failure = self._ask_conductor()
-                _log_change(self._failure, failure)
-                self._failure = failure
+                self._ask_conductor()
                 self._valid_until = self._clock() + _CACHE_SECONDS
             return self._failure
 
-    def _ask_conductor(self) -> str | None:
+    def _ask_conductor(self) -> None:
+        """Update the failure; log its begin and its end."""
+        before, self._failure = self._failure, None
         try:
             self._conductor.check_database(daemon_context())
         except CyborgError as error:
-            return error.text
-        return None
-
-
-def _log_change(before: str | None, after: str | None) -> None:
-    """Log the begin and the end of a failure."""
-    if after is not None and before is None:
-        LOG.warning('This API is not ready: %s', after)
-    elif before is not None and after is None:
-        LOG.info('This API is ready again.')
+            self._failure = error.text
+            if before is None:
+                LOG.warning('This API is not ready: %s', error.text)
+        else:
+            if before is not None:
+                LOG.info('This API is ready again.')

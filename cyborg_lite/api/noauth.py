@@ -48,7 +48,8 @@ class NoAuthMiddleware:
         if not any(name in environ for name in _IDENTITY):
             environ.update(_parse_token(environ.get('HTTP_X_AUTH_TOKEN', '')))
         ids = [environ.get(name, '') for name in _IDENTITY[:2]]
-        if any(name in environ for name in _IDENTITY) and _are_valid(ids):
+        are_valid = max(map(len, ids)) <= _MAX_ID_LENGTH
+        if are_valid and any(name in environ for name in _IDENTITY):
             application = self._application
         else:
             application = _build_unauthorized_response()
@@ -73,10 +74,6 @@ def _parse_token(token: str) -> dict[str, str]:
         'HTTP_X_PROJECT_ID': project or PROJECT,
         'HTTP_X_ROLES': _ALL_ROLES if user == 'admin' else _MEMBER_ROLES,
     }
-
-
-def _are_valid(ids: list[str]) -> bool:
-    return all(len(identifier) <= _MAX_ID_LENGTH for identifier in ids)
 
 
 def _build_unauthorized_response() -> webob.Response:

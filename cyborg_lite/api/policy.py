@@ -5,7 +5,6 @@ import argparse
 import functools
 import threading
 import time
-from collections.abc import Iterable
 from importlib.metadata import entry_points
 from typing import Final
 
@@ -36,14 +35,11 @@ _Results = dict[tuple[object, ...], bool]
 class Policy:
     """Policy rules; a changed policy file is loaded without a restart."""
 
-    def __init__(self, source: policy.Enforcer, enforcer: policy.Enforcer) -> None:
-        """Store the arguments; both enforcers have the default rules.
-
-        :param source: reads the policy files
-        :param enforcer: checks the rules, and reads no files
-        """
-        self._source = source
-        self._enforcer = enforcer
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        # Reads the policy files, at the first check.
+        self._source = _build_enforcer(conf)
+        # Checks the rules, and reads no files.
+        self._enforcer = _build_enforcer(conf)
         self._reload_at = float('-inf')
         self._lock = threading.Lock()
         # None: the results depend on more than the rules and the caller.
@@ -102,7 +98,10 @@ class Policy:
             self._source.load_rules()
             rules = self._source.rules
             self._enforcer.set_rules(rules)
-            self._results = None if _has_kind(rules.values()) else {}
+            texts = [str(check) for check in rules.values()]
+            kinds = _list_check_kinds()
+            varies = any(kind in text for kind in kinds for text in texts)
+            self._results = None if varies else {}
             self._reload_at = time.monotonic() + _RELOAD_INTERVAL
 
 
@@ -112,12 +111,6 @@ def _list_check_kinds() -> tuple[str, ...]:
     return tuple(f'{point.name}:' for point in entry_points(group=_CHECK_KINDS))
 
 
-def _has_kind(checks: Iterable[object]) -> bool:
-    """Check whether the text of a check contains one of the kinds."""
-    texts = [str(check) for check in checks]
-    return any(kind in text for kind in _list_check_kinds() for text in texts)
-
-
 def _build_key(rule: str, caller: RequestContext) -> tuple[object, ...]:
     """Return all that a rule can depend on; the target contains no more."""
     values = caller.to_policy_values().values()
@@ -125,11 +118,6 @@ def _build_key(rule: str, caller: RequestContext) -> tuple[object, ...]:
         rule,
         *(tuple(value) if isinstance(value, list) else value for value in values),
     )
-
-
-def load_policy(conf: cfg.ConfigOpts) -> Policy:
-    """Return the policy with the default rules; the file is read at the first check."""
-    return Policy(_build_enforcer(conf), _build_enforcer(conf))
 
 
 def load_generator_enforcer() -> policy.Enforcer:

@@ -43,17 +43,14 @@ def _parse_finite(text: str) -> float:
 def _check_depth(document: Any, depth: int) -> None:
     level = [document]
     for _ in range(depth):
-        level = [child for value in level for child in _list_children(value)]
-        if not level:
-            return
+        level = [value for value in level if isinstance(value, dict | list)]
+        level = [
+            child
+            for value in level
+            for child in (value.values() if isinstance(value, dict) else value)
+        ]
     if any(isinstance(value, dict | list) for value in level):
         raise _build_depth_error(depth)
-
-
-def _list_children(value: Any) -> Any:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
 
 
 def _build_depth_error(depth: int) -> InvalidInput:

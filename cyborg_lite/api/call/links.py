@@ -23,7 +23,8 @@ class Links:
         if public_endpoint:
             public = public_endpoint.rstrip('/')
             return cls(public if urlsplit(public).path else public + prefix)
-        host = environ.get('HTTP_HOST') or _read_server(environ)
+        server = f'{environ["SERVER_NAME"]}:{environ["SERVER_PORT"]}'
+        host = environ.get('HTTP_HOST') or server
         return cls(f'{environ["wsgi.url_scheme"]}://{host}{prefix.rstrip("/")}')
 
     def build_url(self, path: str) -> str:
@@ -33,7 +34,3 @@ class Links:
     def build_self_links(self, path: str) -> list[dict[str, str]]:
         """Return the ``self`` link of an object, as JSON."""
         return [{'href': f'{self.base}/{path}', 'rel': 'self'}]
-
-
-def _read_server(environ: dict[str, Any]) -> str:
-    return f'{environ["SERVER_NAME"]}:{environ["SERVER_PORT"]}'

@@ -80,6 +80,12 @@ class Schema:
             )
 
 
+# The path is the whole action; clients send no body, {} or null.
+NO_CONTENT: Final = Schema(
+    {'type': ['object', 'null'], 'examples': [{}]}, optional=True
+)
+
+
 def _format_path(path: Iterable[str | int]) -> str:
     steps = [f'[{step}]' if isinstance(step, int) else f'.{step}' for step in path]
     return format_value(''.join(steps).removeprefix('.') or 'The request body')

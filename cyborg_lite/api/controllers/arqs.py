@@ -72,13 +72,12 @@ class ArqCollection(Resource):
                 records, lambda: self.conductor.list_arqs(call.caller, query)
             )
         if instance is not None:
-            arqs = records if _is_complete(query) else self._list_all(call, instance)
+            arqs = records
+            if not _is_complete(query):
+                every = Query(filters={'instance_uuid': (instance,)})
+                arqs = self.conductor.list_arqs(call.caller, every)
             self._check_usable(call, instance, arqs)
         return ArqList(records, paging.build_next_link(call, query, records))
-
-    def _list_all(self, call: Call, instance: str) -> Sequence[Arq]:
-        query = Query(filters={'instance_uuid': (instance,)})
-        return self.conductor.list_arqs(call.caller, query)
 
     def _check_usable(self, call: Call, instance: str, arqs: Sequence[Arq]) -> None:
         """Check that the client may use the ARQs of an instance as they are now.
@@ -301,16 +300,15 @@ def _check_no_device_lost(call: Call, instance: str, arqs: Sequence[Arq]) -> Non
         arq for arq in arqs if arq.device_loss and arq.attach_target is AttachTarget.VM
     ]
     if affected_arqs:
+        reasons = dict.fromkeys(
+            select_reason(arq.device_loss, _DEVICE_LOST, call) or ''
+            for arq in affected_arqs
+        )
         raise InstanceDeviceLost(
             instance=instance,
             host=_name_hosts(call, affected_arqs),
             arqs=', '.join(arq.uuid for arq in affected_arqs),
-            reason=' '.join(
-                dict.fromkeys(
-                    select_reason(arq.device_loss, _DEVICE_LOST, call) or ''
-                    for arq in affected_arqs
-                )
-            ),
+            reason=' '.join(reasons),
         )
 
 

@@ -10,6 +10,7 @@ from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since, until
 from cyborg_lite.api.call.profile_search import find_profile
 from cyborg_lite.api.call.resource import Resource
+from cyborg_lite.api.call.validation import NO_CONTENT
 from cyborg_lite.api.microversion import V2_2, V2_4, V2_5, V2_7
 from cyborg_lite.api.schemas import device_profiles as schemas
 from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX
@@ -274,7 +275,7 @@ class ProfileExplain(Resource):
     @expose()
     @since(V2_4)
     @requires('cyborg:device_profile:explain')
-    @accepts(arguments=('hostname',), body=schemas.EXPLAIN)
+    @accepts(arguments=('hostname',), body=NO_CONTENT)
     def post(self, call: Call) -> ExplanationView:
         """Explain on which hosts a device profile fits.
 

@@ -7,6 +7,7 @@ from cyborg_lite.api.call import arguments, paging
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
+from cyborg_lite.api.call.validation import NO_CONTENT
 from cyborg_lite.api.microversion import V2_3, V2_4, V2_7
 from cyborg_lite.api.schemas import devices as schemas
 from cyborg_lite.api.views.devices import (
@@ -186,7 +187,7 @@ class EnableDevice(_DeviceAction):
 
     @expose(status=204, errors=(409,))
     @requires('cyborg:device:enable')
-    @accepts(body=schemas.ACTION, precondition=True)
+    @accepts(body=NO_CONTENT, precondition=True)
     def post(self, call: Call) -> None:
         """Enable a device for scheduling.
 
@@ -200,7 +201,7 @@ class DisableDevice(_DeviceAction):
 
     @expose(status=204, errors=(409,))
     @requires('cyborg:device:disable')
-    @accepts(body=schemas.ACTION, precondition=True)
+    @accepts(body=NO_CONTENT, precondition=True)
     def post(self, call: Call) -> None:
         """Disable a device for scheduling.
 

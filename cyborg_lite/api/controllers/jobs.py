@@ -8,6 +8,7 @@ from cyborg_lite.api.call import arguments, paging
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
+from cyborg_lite.api.call.validation import NO_CONTENT
 from cyborg_lite.api.microversion import V2_4, V2_7
 from cyborg_lite.api.schemas import jobs as schemas
 from cyborg_lite.api.views.jobs import JobView, QueuedJobList, QueuedJobView
@@ -74,14 +75,11 @@ class JobResource(Resource):
         except JobNotFound:
             if call.microversion < V2_7 or not call.caller.is_admin:
                 raise
-            return self._find_queued(call, uuid)
+            query = Query(filters={'uuid': (uuid,)})
+            for record in self.conductor.list_jobs(call.caller, query):
+                return QueuedJobView(record)
+            raise
         return JobView(job)
-
-    def _find_queued(self, call: Call, uuid: str) -> QueuedJobView:
-        query = Query(filters={'uuid': (uuid,)})
-        for job in self.conductor.list_jobs(call.caller, query):
-            return QueuedJobView(job)
-        raise JobNotFound(uuid=uuid)
 
 
 class RetryJob(Resource):
@@ -90,7 +88,7 @@ class RetryJob(Resource):
     @expose(status=HTTPStatus.ACCEPTED, errors=(409,))
     @requires('cyborg:job:retry')
     @since(V2_7)
-    @accepts(body=schemas.ACTION)
+    @accepts(body=NO_CONTENT)
     def post(self, call: Call) -> None:
         """Run a waiting or failed job now.
 
@@ -107,7 +105,7 @@ class CancelJob(Resource):
     @expose(status=HTTPStatus.ACCEPTED, errors=(409,))
     @requires('cyborg:job:cancel')
     @since(V2_7)
-    @accepts(body=schemas.ACTION)
+    @accepts(body=NO_CONTENT)
     def post(self, call: Call) -> None:
         """Cancel a job.
 

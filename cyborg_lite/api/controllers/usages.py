@@ -32,8 +32,9 @@ class UsageCollection(Resource):
         token, and an administrator the use of all projects or of one.
         """
         query = _parse_query(call)
-        if query.project_id != call.caller.project_id:
-            _check_admin(call)
+        if query.project_id != call.caller.project_id and not call.caller.is_admin:
+            reason = 'The use of other projects is shown to administrators only.'
+            raise Forbidden(reason=reason)
         report = self.conductor.sum_usages(call.caller, query)
         return UsageList(
             start=_to_time(query.start), end=_to_time(report.end), usages=report.usages
@@ -54,16 +55,6 @@ class LimitCollection(Resource):
         resource class that the device profiles of the project request.
         """
         return LimitList(limits=self.conductor.list_limits(call.caller))
-
-
-def _check_admin(call: Call) -> None:
-    """Check that the caller may see other projects.
-
-    :raises Forbidden: the caller is no administrator
-    """
-    if not call.caller.is_admin:
-        reason = 'The use of other projects is shown to administrators only.'
-        raise Forbidden(reason=reason)
 
 
 def _parse_query(call: Call) -> UsageQuery:

@@ -3,7 +3,7 @@
 
 from typing import Any, Final
 
-from cyborg_lite.api.call.validation import JSON_PATCH, Schema
+from cyborg_lite.api.call.validation import JSON_PATCH
 from cyborg_lite.api.microversion import V2_5
 from cyborg_lite.api.openapi import examples
 from cyborg_lite.api.openapi.parameters import build_parameters
@@ -39,26 +39,21 @@ def build_operation(route: Route, schemas: ViewSchemas) -> Document:
         operation['deprecated'] = True
         extension['max-ver'] = str(route.until)
     if route.body:
-        schema = schemas.add_body(route.operation_id, route.body.document)
-        content = {'schema': schema, **_build_example(route)}
+        content: Document = {
+            'schema': schemas.add_body(route.operation_id, route.body.document)
+        }
+        sample = examples.load_sample(route.operation_id)
+        # Without a recorded body the schema has examples.
+        if sample is not None and sample.request_body is not None:
+            content['example'] = sample.request_body
+        accepts_patch = route.body.is_patch and schemas.newest >= V2_5
         operation['requestBody'] = {
             'required': not route.body.optional,
-            'content': dict.fromkeys(_list_media_types(route.body, schemas), content),
+            'content': dict.fromkeys(
+                (JSON, JSON_PATCH) if accepts_patch else (JSON,), content
+            ),
         }
     return operation
-
-
-def _build_example(route: Route) -> Document:
-    """Return the recorded body; without one the schema has examples."""
-    sample = examples.load_sample(route.operation_id)
-    if sample is None or sample.request_body is None:
-        return {}
-    return {'example': sample.request_body}
-
-
-def _list_media_types(body: Schema, schemas: ViewSchemas) -> list[str]:
-    accepts_patch = body.is_patch and schemas.newest >= V2_5
-    return [JSON, JSON_PATCH] if accepts_patch else [JSON]
 
 
 def _build_security(route: Route) -> list[Document]:
@@ -79,10 +74,5 @@ def build_security_schemes() -> Document:
     }
 
 
-def _build_scheme(header: str, description: str) -> Document:
-    return {
-        'type': 'apiKey',
-        'in': 'header',
-        'name': header,
-        'description': description,
-    }
+def _build_scheme(header: str, text: str) -> Document:
+    return {'type': 'apiKey', 'in': 'header', 'name': header, 'description': text}

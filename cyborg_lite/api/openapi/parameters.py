@@ -69,7 +69,11 @@ def build_parameters(
     shared = [{'$ref': f'#/components/parameters/{name}'} for name in names]
     conditions = [_IF_MATCH_HEADER] if route.precondition else []
     return [
-        *_list_path_parameters(route.path),
+        *(
+            {'in': 'path', 'name': name, 'required': True}
+            | IN_PATH.get(name, _UNDESCRIBED)
+            for name in list_path_names(route.path)
+        ),
         *_list_query_parameters(route),
         *_list_field_parameters(route, newest),
         *conditions,
@@ -82,12 +86,6 @@ def list_path_names(path: str) -> list[str]:
     return _IN_BRACES.findall(path)
 
 
-def _list_path_parameters(path: str) -> Iterator[Document]:
-    for name in list_path_names(path):
-        description = IN_PATH.get(name, _UNDESCRIBED)
-        yield {'in': 'path', 'name': name, 'required': True, **description}
-
-
 def _list_query_parameters(route: Route) -> Iterator[Document]:
     for name in (*route.arguments, *route.newer, *route.older):
         extension = describe_versions(
@@ -95,10 +93,8 @@ def _list_query_parameters(route: Route) -> Iterator[Document]:
         )
         description = IN_QUERY.get(name, _UNDESCRIBED)
         if name in route.words:
-            words = {
-                'type': 'string',
-                'enum': [str(word) for word in route.words[name]],
-            }
+            known_words = [str(word) for word in route.words[name]]
+            words = {'type': 'string', 'enum': known_words}
             schema = {'type': 'array', 'items': words, 'minItems': 1}
             # Values separated by commas.
             extension |= {'style': 'form', 'explode': False}

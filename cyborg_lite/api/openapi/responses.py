@@ -43,7 +43,10 @@ def build_responses(route: Route, schemas: ViewSchemas) -> Document:
             route, code, route.accepted, schemas
         )
     failures = {
-        str(code): _build_failure(code, route) for code in sorted(_list_errors(route))
+        str(code): {'$ref': f'#/components/responses/{_build_name(code)}'}
+        if _is_versioned(route)
+        else _build_error(code, versioned=False)
+        for code in sorted(_list_errors(route))
     }
     return {**successes, **failures}
 
@@ -57,14 +60,11 @@ def _build_success(
     }
     view_schemas = [schemas.build_schema(view) for view in views]
     if view_schemas:
-        partial = [
-            schemas.build_partial_schema(view, route.selectable)
-            for view in views
-            if route.selectable
-        ]
         is_single = len(view_schemas) == 1
         schema = view_schemas[0] if is_single else {'oneOf': view_schemas}
-        if partial:
+        if route.selectable:
+            build = schemas.build_partial_schema
+            partial = [build(view, route.selectable) for view in views]
             schema = {'anyOf': [*view_schemas, *partial]}
         content: Document = {'schema': schema}
         sample = examples.load_sample(route.operation_id)
@@ -118,12 +118,6 @@ def _list_common_errors(route: Route) -> Iterator[int]:
         yield HTTPStatus.NOT_FOUND
     if route.hidden:
         yield HTTPStatus.METHOD_NOT_ALLOWED
-
-
-def _build_failure(code: int, route: Route) -> Document:
-    if _is_versioned(route):
-        return {'$ref': f'#/components/responses/{_build_name(code)}'}
-    return _build_error(code, versioned=False)
 
 
 def _build_error(code: int, *, versioned: bool) -> Document:

@@ -32,9 +32,6 @@ _PLAIN: Final[dict[Any, Document]] = {
 }
 
 
-_PARTIAL: Final = 'Partial'
-
-
 def describe_versions(since: Microversion, until: Microversion = MAXIMUM) -> Document:
     """Return the extension that names the microversions of an element.
 
@@ -85,7 +82,7 @@ class ViewSchemas:
         :param view: the view of an object, or a view that contains one
         :param selectable: the views of objects whose fields a client may select
         """
-        name = f'{_PARTIAL}{_find_name(view)}'
+        name = f'Partial{_find_name(view)}'
         if name not in self.components:
             schema = self._build_object(view)
             if view in selectable:
@@ -99,19 +96,15 @@ class ViewSchemas:
         self, view: type[Any], selectable: Collection[type[Any]]
     ) -> dict[str, Document]:
         """Return the schemas of the fields that contain selectable objects."""
-        fields = {
-            attribute.name: attribute.datatype
-            for attribute in types.list_attributes(view)
-        }
         schemas = {}
-        for name, kind in fields.items():
+        for attribute in types.list_attributes(view):
+            kind = attribute.datatype
             is_list = isinstance(kind, types.ArrayType)
             element = kind.item_type if is_list else kind
             if element in selectable:
                 schema = self.build_partial_schema(element, selectable)
-                schemas[name] = (
-                    {'type': 'array', 'items': schema} if is_list else schema
-                )
+                schema = {'type': 'array', 'items': schema} if is_list else schema
+                schemas[attribute.name] = schema
         return schemas
 
     def add_body(self, operation_id: str, schema: Mapping[str, Any]) -> Document:

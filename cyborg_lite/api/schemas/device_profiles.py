@@ -127,6 +127,3 @@ ACCESS: Final = Schema(
         'examples': [{'projects': ['bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb']}],
     }
 )
-
-# The body has no content; clients send no body, {} or null.
-EXPLAIN: Final = Schema({'type': ['object', 'null'], 'examples': [{}]}, optional=True)

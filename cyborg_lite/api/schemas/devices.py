@@ -6,9 +6,6 @@ from typing import Final
 from cyborg_lite.api.call.validation import Schema
 from cyborg_lite.model.devices.reconfiguration import MAX_SETTINGS, SET_NAME
 
-# The path is the whole action; clients send no body, {} or null.
-ACTION: Final = Schema({'type': ['object', 'null'], 'examples': [{}]}, optional=True)
-
 # The hardware set declares the settings, and the conductor checks them.
 _CONFIGURATION: Final = {
     'type': 'object',

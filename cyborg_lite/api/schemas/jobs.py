@@ -30,6 +30,3 @@ CREATE: Final = Schema(
         ],
     }
 )
-
-# The path is the whole action; clients send no body, {} or null.
-ACTION: Final = Schema({'type': ['object', 'null'], 'examples': [{}]}, optional=True)
