@@ -18,7 +18,7 @@ Document = dict[str, Any]  # JSON
 REQUEST_ID: Final = 'X-Openstack-Request-Id'
 
 _IN_BRACES: Final = re.compile(r'{(\w+)}')
-_UNDESCRIBED: Final[Document] = {'schema': {'type': 'string'}}
+_TEXT: Final[Document] = {'schema': {'type': 'string'}}
 
 _REQUEST_ID_HEADER: Final[Document] = {
     'in': 'header',
@@ -70,8 +70,7 @@ def build_parameters(
     conditions = [_IF_MATCH_HEADER] if route.precondition else []
     return [
         *(
-            {'in': 'path', 'name': name, 'required': True}
-            | IN_PATH.get(name, _UNDESCRIBED)
+            {'in': 'path', 'name': name, 'required': True, **IN_PATH.get(name, _TEXT)}
             for name in list_path_names(route.path)
         ),
         *_list_query_parameters(route),
@@ -91,7 +90,7 @@ def _list_query_parameters(route: Route) -> Iterator[Document]:
         extension = describe_versions(
             route.newer.get(name, MINIMUM), route.older.get(name, MAXIMUM)
         )
-        description = IN_QUERY.get(name, _UNDESCRIBED)
+        description = IN_QUERY.get(name, _TEXT)
         if name in route.words:
             known_words = [str(word) for word in route.words[name]]
             words = {'type': 'string', 'enum': known_words}

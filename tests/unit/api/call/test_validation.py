@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from cyborg_lite.api.call.validation import Schema
+from cyborg_lite.api.call.validation import NO_CONTENT, Schema
 from cyborg_lite.api.schemas import (
     arqs,
     attributes,
     deployables,
     device_profiles,
-    devices,
 )
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.requests import InvalidBody
@@ -24,7 +23,7 @@ SCHEMAS = (
     attributes.CREATE,
     deployables.PROGRAM,
     device_profiles.CREATE,
-    devices.ACTION,
+    NO_CONTENT,
 )
 
 
