@@ -114,7 +114,9 @@ class AgentService:
         on_change = monitor.request_scan
         programming = Programming(discovery, store, locks, on_change)
         preparation = Preparation(discovery, *state, locks, programming.program)
-        modes = self._create_modes(discovery, locks, on_change)
+        mode_store = ModeStore(resources.state_path)
+        modes = Modes(discovery, self._cache, mode_store, locks, on_change)
+        self._modes = modes
         patience = intervals.recovery_patience
         recovery = HostRecovery(discovery, preparation, *state, patience)
         recovery.restore_mode = modes.restore
@@ -184,13 +186,6 @@ class AgentService:
         self._wake_calls.append(reporter.wake)
         self._start_loop(_REPORT, reporter.run)
         return reporter
-
-    def _create_modes(
-        self, discovery: Discovery, locks: DeviceLocks, on_change: Callable[[], None]
-    ) -> Modes:
-        store = ModeStore(self._resources.state_path)
-        self._modes = Modes(discovery, self._cache, store, locks, on_change)
-        return self._modes
 
     def _start_monitor(
         self, monitor: HardwareMonitor, reporter: Reporter, repair: HandleRepair

@@ -95,7 +95,7 @@ class HostRecovery:
         :raises CyborgError: the report failed; retry later
         """
         host, stored = self._discovery.host, self._cache.handles
-        prepared = self._list_prepared()
+        prepared = [u for u, entry in stored.items() if entry.boot_id == host.boot_id]
         reasons = {
             uuid: reason
             for uuid, reason in self._reasons.items()
@@ -131,11 +131,6 @@ class HostRecovery:
             for entry in self._cache.handles.values()
             if entry.boot_id != boot_id and entry.handle.uuid not in self._reasons
         ]
-
-    def _list_prepared(self) -> list[str]:
-        boot_id = self._discovery.host.boot_id
-        entries = self._cache.handles.items()
-        return [uuid for uuid, entry in entries if entry.boot_id == boot_id]
 
     def _retry_until_rebuilt(
         self, stopping: threading.Event, pause: float, longest_attempt: float

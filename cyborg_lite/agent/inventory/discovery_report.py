@@ -13,6 +13,7 @@ from cyborg_lite.model.inventory.host_report import Deployable, DiscoveryResult,
 
 # Display, processing accelerator, co-processor, unassigned: PCI Code and ID Assignment.
 _UNASSIGNED: Final = 'ff'
+_HUNG: Final = 'it does not answer: a read from its files has not returned'
 _CANDIDATE_CLASSES: Final = ('03', '12', '0b40', _UNASSIGNED)
 
 
@@ -78,7 +79,9 @@ def build_rows(
         return _build_unclaimed(function, unclaimed, disabled_drivers or {})
 
     unclaimed_rows = [
-        DiscoveryRow(_to_hung(reading.function)) if reading.is_hung else reading.value
+        DiscoveryRow(DiscoveryResult(reading.function.address, '', '', '', _HUNG))
+        if reading.is_hung
+        else reading.value
         for reading in (scan or TimedScan()).read(functions, build)
     ]
     claimed += [row for row in unclaimed_rows if row is not None]
@@ -125,11 +128,6 @@ def _build_unclaimed(
     elif function.physfn:
         reason = f'virtual function of {function.physfn}; {reason}'
     return DiscoveryRow(_to_result(function, reason), suggestions=suggestions)
-
-
-def _to_hung(function: PciFunction) -> DiscoveryResult:
-    reason = 'it does not answer: a read from its files has not returned'
-    return DiscoveryResult(function.address, '', '', '', reason)
 
 
 def _to_result(function: PciFunction, reason: str) -> DiscoveryResult:

@@ -113,36 +113,24 @@ def _show(conf: cfg.ConfigOpts) -> int:
     ]
     tables = _daemon_rows(daemons, ages, down), _job_rows(counts)
     if is_json(conf):
-        print(json.dumps(_document(*tables, problems), indent=2))
+        daemon_rows, job_rows = map(_name_columns, tables)
+        job_rows = [row for row in job_rows if row['jobs'] != _NO_JOB]
+        document = {'daemons': daemon_rows, 'jobs': job_rows, 'problems': problems}
+        print(json.dumps(document, indent=2))
     else:
         paragraphs = [*map(format_table, tables), *problems]
         print('\n\n'.join(paragraphs))
     return int(bool(down or problems))
 
 
-def _document(
-    daemon_rows: Sequence[Sequence[object]],
-    job_rows: Sequence[Sequence[object]],
-    problems: Sequence[str],
-) -> dict[str, object]:
-    """Return the JSON object; the keys of its rows are the headings."""
-    return {
-        'daemons': _name_columns(daemon_rows),
-        'jobs': _name_columns(job_rows) if job_rows[1][0] != _NO_JOB else [],
-        'problems': list(problems),
-    }
-
-
 def _name_columns(rows: Sequence[Sequence[object]]) -> list[dict[str, object]]:
+    """Return the rows as JSON objects, whose keys are the headings."""
     names = [str(name).lower().replace(' ', '_') for name in rows[0]]
     return [dict(zip(names, row, strict=True)) for row in rows[1:]]
 
 
 def _heartbeat_age(daemon: Service, current: datetime) -> float:
-    """Return the seconds since the last heartbeat.
-
-    :param current: time of the clock that writes the heartbeats
-    """
+    """Return the seconds since the last heartbeat, by the clock that writes them."""
     return (current - daemon.heartbeat_at).total_seconds()
 
 

@@ -74,7 +74,8 @@ def start(command: str = '') -> None:
     :raises PermissionError: the process does not start
     """
     with _starting:
-        if not CONTEXT.client_mode or _is_running():
+        channel = CONTEXT.channel
+        if not CONTEXT.client_mode or (channel is not None and channel.running):
             return
         cfg.CONF.set_default(
             'helper_command', command or _default_command(), group=_SECTION
@@ -86,10 +87,6 @@ def start(command: str = '') -> None:
             # The error does not concern the device that was to be changed.
             reason = f'the privileged process does not start: {error}'
             raise PermissionError(errno.EPERM, reason) from None
-
-
-def _is_running() -> bool:
-    return CONTEXT.channel is not None and CONTEXT.channel.running
 
 
 def _default_command() -> str:

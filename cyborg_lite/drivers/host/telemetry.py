@@ -33,7 +33,11 @@ def read_usage(function: PciFunction) -> Usage:
     health, reason = _assess_link(function)
     usage = _read_sensors(function)
     # The agent assesses the counters, because only their growth shows a fault.
-    counters = _read_counters(function)
+    counters = {
+        severity: int(total[1])
+        for severity in _SEVERITIES
+        if (total := _TOTAL.search(function.text(f'aer_dev_{severity}') or ''))
+    }
     return replace(usage, health=health, reason=reason, counters=counters)
 
 
@@ -45,15 +49,6 @@ def _assess_link(function: PciFunction) -> tuple[Health, str]:
     if width and maximum and width < maximum:
         return Health.DEGRADED, f'link of {width} lanes instead of {maximum}'
     return Health.OK, ''
-
-
-def _read_counters(function: PciFunction) -> dict[str, int]:
-    counters = {}
-    for severity in _SEVERITIES:
-        total = _TOTAL.search(function.text(f'aer_dev_{severity}') or '')
-        if total:
-            counters[severity] = int(total[1])
-    return counters
 
 
 def _read_sensors(function: PciFunction) -> Usage:

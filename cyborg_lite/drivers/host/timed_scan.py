@@ -47,7 +47,8 @@ class TimedScan:
 
         :raises BaseException: the operation has raised it
         """
-        self._remove_returned()
+        hung = self._hung.items()
+        self._hung = {address: thread for address, thread in hung if thread.is_alive()}
         pending = [item for item in functions if item.address not in self._hung]
         limit = self._first_limit
         for function in functions:
@@ -64,11 +65,6 @@ class TimedScan:
                     yield Reading(function, is_hung=True)
         finally:
             worker.end()
-
-    def _remove_returned(self) -> None:
-        for address, thread in list(self._hung.items()):
-            if not thread.is_alive():
-                del self._hung[address]
 
 
 class _Worker(Generic[T]):

@@ -16,6 +16,7 @@ from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.nvidia.capacity import instance_depth, list_gpu_instances
 from cyborg_lite.drivers.nvidia.layout import VgpuLayout, VgpuType, read_layout
+from cyborg_lite.drivers.nvidia.models import CARDS
 from cyborg_lite.drivers.nvidia.nvml import Nvml
 from cyborg_lite.drivers.nvidia.offer import VENDOR_DRIVER, VgpuOffer
 from cyborg_lite.drivers.nvidia.selection import list_traits
@@ -27,6 +28,13 @@ from cyborg_lite.model.inventory.host_report import Device
 NVIDIA_SMI: Final = 'usr/bin/nvidia-smi'  # below the root of the host
 _SLICES: Final = 7  # of a card
 _EIGHTHS: Final = 8  # of the memory of a card
+# Slices and eighths of the memory of each profile: of cards with seven slices, for an
+# eighth, a quarter, half and all of the memory; and of cards with four slices.
+_SHAPES: Final = {
+    4: ([(1, 1)], [(1, 2), (2, 2)], [(3, 4), (4, 4)], [(7, 8)]),
+    3: ([(1, 2)], [(2, 4)], [(4, 8)]),
+    0: (),
+}
 _INSTANCE: Final = re.compile(r'(?:([2-7])x)?([1-7]g\.\d{1,3}gb)')
 
 
@@ -44,51 +52,25 @@ class Profile:
         return (_EIGHTHS // self.eighths).bit_length() - 1
 
 
-def _build_profiles(*sizes: tuple[int, int, int]) -> tuple[Profile, ...]:
-    """Return profiles from slices, GiB and eighths of the memory, largest first."""
-    return _sort_profiles(
-        Profile(f'{slices}g.{gib}gb', slices, eighths) for slices, gib, eighths in sizes
-    )
-
-
 def _sort_profiles(profiles: Iterable[Profile]) -> tuple[Profile, ...]:
     """Return the profiles, largest first."""
     return tuple(sorted(profiles, key=lambda item: (-item.eighths, -item.slices)))
 
 
-def _build_sevenths(
-    eighth: int, quarter: int, half: int, full: int
-) -> tuple[Profile, ...]:
-    return _build_profiles(
-        (1, eighth, 1),
-        (1, quarter, 2),
-        (2, quarter, 2),
-        (3, half, 4),
-        (4, half, 4),
-        (7, full, 8),
+def _build_profiles(sizes: Sequence[int]) -> tuple[Profile, ...]:
+    """Return the profiles of a card, largest first; empty: it has none.
+
+    :param sizes: as ``CardModel.mig``
+    """
+    return _sort_profiles(
+        Profile(f'{slices}g.{gib}gb', slices, eighths)
+        for gib, profiles in zip(sizes, _SHAPES[len(sizes)], strict=True)
+        for slices, eighths in profiles
     )
 
 
-_40_GIB: Final = _build_sevenths(5, 10, 20, 40)
-_80_GIB: Final = _build_sevenths(10, 20, 40, 80)
-_141_GIB: Final = _build_sevenths(18, 35, 71, 141)
 # By PCI device id.
-PROFILES: Final[Mapping[str, tuple[Profile, ...]]] = {
-    '20b0': _40_GIB,
-    '20f1': _40_GIB,
-    '20b2': _80_GIB,
-    '20b5': _80_GIB,
-    '20b7': _build_profiles((1, 6, 2), (2, 12, 4), (4, 24, 8)),
-    '2321': _build_sevenths(12, 24, 47, 94),
-    '2322': _80_GIB,
-    '2324': _80_GIB,
-    '2330': _80_GIB,
-    '2331': _80_GIB,
-    '2335': _141_GIB,
-    '233b': _141_GIB,
-    '2901': _build_sevenths(23, 45, 90, 180),
-    '2bb5': _build_profiles((1, 24, 2), (2, 48, 4), (4, 96, 8)),
-}
+PROFILES: Final = {key: _build_profiles(card.mig) for key, card in CARDS.items()}
 
 
 def parse_layout(profiles: Iterable[Profile], name: str) -> tuple[Profile, ...]:

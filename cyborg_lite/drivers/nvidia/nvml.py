@@ -35,7 +35,8 @@ class Nvml:
         # command: prints the readings of the card whose address is appended, as JSON;
         # None: this module, if the extra ``nvml`` is installed.
         self._command = command or (sys.executable, '-m', __name__)
-        self._is_enabled = command is not None or _is_installed()
+        is_installed = importlib.util.find_spec('pynvml') is not None
+        self._is_enabled = command is not None or is_installed
         self._open = threading.Lock()  # locked while NVML is open or must stay closed
         self._readings: dict[str, Readings] = {}  # by address
         self._due: dict[str, float] = {}  # monotonic time in seconds, by address
@@ -76,10 +77,6 @@ class Nvml:
             LOG.debug('Cannot read telemetry of %s from NVML: %s', address, error)
             return {}
         return readings
-
-
-def _is_installed() -> bool:
-    return importlib.util.find_spec('pynvml') is not None
 
 
 def _read(library: Any, address: str) -> dict[str, float]:  # Any: pynvml is untyped

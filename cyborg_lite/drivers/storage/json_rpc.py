@@ -18,14 +18,6 @@ _UNKNOWN_METHOD: Final = -32601  # JSON-RPC 2.0 specification, section 5.1
 class JsonRpcError(Exception):
     """A call failed; the text says why."""
 
-
-class ServerUnreachable(JsonRpcError):
-    """No server listens on the socket, or it does not answer in time."""
-
-
-class CallRefused(JsonRpcError):
-    """The server answered with an error."""
-
     def __init__(self, reason: str, *, is_unknown: bool = False) -> None:
         super().__init__(reason)
         self.is_unknown = is_unknown  # the server does not have the method
@@ -42,8 +34,8 @@ class JsonRpc:
     def call(self, method: str, **params: Any) -> Any:
         """Call a method and return its result.
 
-        :raises ServerUnreachable: the server does not answer; the call may be executed
-        :raises CallRefused: the server answered with an error
+        :raises JsonRpcError: the server answered with an error, or does not answer; in
+            this case the call may be executed
         """
         request: dict[str, Any] = {'jsonrpc': '2.0', 'method': method, 'id': 1}
         if params:
@@ -53,7 +45,7 @@ class JsonRpc:
         except (OSError, ValueError) as error:
             reason = getattr(error, 'strerror', None) or str(error)
             text = f'{self.path.name} does not answer: {reason}'
-            raise ServerUnreachable(text) from None
+            raise JsonRpcError(text) from None
         if not isinstance(answer, dict) or 'error' in answer:
             raise _to_refusal(method, answer)
         return answer.get('result')
@@ -78,12 +70,12 @@ class JsonRpc:
 
 
 # Any: JSON.
-def _to_refusal(method: str, answer: Any) -> CallRefused:
+def _to_refusal(method: str, answer: Any) -> JsonRpcError:
     error = answer.get('error') if isinstance(answer, dict) else None
     details = error if isinstance(error, dict) else {'message': answer}
     text = str(details.get('message'))[:_MAX_REASON]
     is_unknown = details.get('code') == _UNKNOWN_METHOD
-    return CallRefused(f'{method} was refused: {text}', is_unknown=is_unknown)
+    return JsonRpcError(f'{method} was refused: {text}', is_unknown=is_unknown)
 
 
 def _receive(connection: socket.socket, deadline: float) -> Any:

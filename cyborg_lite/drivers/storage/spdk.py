@@ -16,7 +16,7 @@ from oslo_config import cfg
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.pci.functions import attributes, custom_name
-from cyborg_lite.drivers.storage.json_rpc import CallRefused, JsonRpc, JsonRpcError
+from cyborg_lite.drivers.storage.json_rpc import JsonRpc, JsonRpcError
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import (
@@ -169,7 +169,7 @@ longer, for example while it creates block devices.
         try:
             items = self._rpc.call(method, **params)
         except JsonRpcError as error:
-            if isinstance(error, CallRefused) and error.is_unknown:
+            if error.is_unknown:
                 return None
             raise DriverError(reason=f'SPDK: {error}.') from None
         return [item for item in items or () if isinstance(item, dict)]

@@ -45,7 +45,7 @@ def test_refresh_while_closed_does_nothing() -> None:
 
 
 def test_readings_without_library_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nvml, '_is_installed', lambda: False)
+    monkeypatch.setattr('importlib.util.find_spec', lambda name: None)
     assert Nvml().readings(_CARD) == {}
 
 
