@@ -455,11 +455,16 @@ class Placement:
 
     def list_consumers(self, provider: str) -> frozenset[str]:
         """Return uuids of the consumers of a provider, which need not exist."""
+        return frozenset(self.list_allocations(provider))
+
+    def list_allocations(self, provider: str) -> Mapping[str, Mapping[str, int]]:
+        """Return amounts by resource class, by uuid of each consumer of a provider."""
         path = f'{_provider_path(provider)}/allocations'
         response = self._remote.send('GET', path, accept=(404,))
         if response.status_code == 404:
-            return frozenset()
-        return frozenset(self._remote.read(response)['allocations'])
+            return {}
+        consumers = self._remote.read(response)['allocations']
+        return {uuid: item['resources'] for uuid, item in consumers.items()}
 
     # Any: JSON.
     def _find_providers(self, query: Mapping[str, str]) -> list[Any]:

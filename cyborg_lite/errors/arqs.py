@@ -113,6 +113,30 @@ class NoFreeHandle(CyborgError):
     )
 
 
+class AllocationTooSmall(NoFreeHandle):
+    """The ARQs request more units than the instance has allocated. The bind fails."""
+
+    message = (
+        'The ARQs request {requested} units of {name} on resource provider '
+        '{provider}, and the instance has {allocated} allocated.'
+    )
+    advice = 'Create the instance again: its device profile has changed meanwhile.'
+
+
+class HostMismatch(NoFreeHandle):
+    """The chosen host is not that of the chosen provider. The bind fails."""
+
+    message = 'Resource provider {provider} is of host {actual}, not of {host}.'
+    advice = 'Set the host name of the agent to the node name in Nova.'
+
+
+class ProviderMismatch(NoFreeHandle):
+    """The chosen provider does not satisfy the group of the ARQ. The bind fails."""
+
+    message = 'Resource provider {provider} does not match group {group}: {reason}.'
+    advice = 'Create the instance again: the device or its profile has changed.'
+
+
 class HandleNotAttachable(CyborgError):
     """Nova would drop or break the handle. The bind fails."""
 

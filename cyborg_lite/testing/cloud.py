@@ -130,7 +130,7 @@ class _Conductor:
         agents = connect_crashable(cloud.host)
         catalog = BitstreamCatalog(cloud.glance, MAX_IMAGE_SIZE)
         loader = BitstreamLoader(self.database, agents, catalog)
-        placement = FakePlacementClient(crash_point, cloud.provider)
+        placement = FakePlacementClient(crash_point, cloud.provider, cloud.amounts)
         handlers: dict[str, Handler] = {
             JobType.BIND: BindHandler(self.database, agents, placement, _RULES, loader),
             JobType.RELEASE: ReleaseHandler(self.database, agents, loader),
@@ -181,10 +181,11 @@ class Cloud:
         self.expected_cleans = number if is_cleaned else 0  # after the release
         self._report()
         self.provider = self._find_provider(deployable.name)
-        group = {
-            f'resources:{deployable.resource_class}': str(number),
-            **scenario.group,
+        self.amounts = {deployable.resource_class or '': number}
+        amounts = {
+            f'resources:{name}': str(units) for name, units in self.amounts.items()
         }
+        group = {**amounts, **scenario.group}
         profile = DeviceProfile(str(uuid4()), 'kit', None, (group,), datetime.now(UTC))
         self._database.write(profiles.create_profile, profile)
         self.arqs = self._database.write(arqs.create_arqs, 'kit', PROJECT)

@@ -73,6 +73,7 @@ class FakePlacementClient(Placement):
 
     crash_point: CrashPoint
     provider: str
+    amounts: Mapping[str, int]  # by resource class
 
     def list_names_with_trait(
         self, _trait: str, name: str | None = None
@@ -80,10 +81,10 @@ class FakePlacementClient(Placement):
         """Return the compute node: its Nova attaches all handles."""
         return frozenset() if name is None else frozenset({name})
 
-    def list_consumers(self, _provider: str) -> frozenset[str]:
+    def list_allocations(self, _provider: str) -> Mapping[str, Mapping[str, int]]:
         """Return no consumers: no instance is scheduled to an unused device."""
         with self.crash_point.step('the request to Placement'):
-            return frozenset()
+            return {}
 
     def sync_host(self, _hostname: str) -> None:
         """Accept an update of the providers of a host."""
@@ -93,7 +94,7 @@ class FakePlacementClient(Placement):
     def find_consumer(self, uuid: str) -> Consumer | None:
         """Return an instance with its allocation."""
         with self.crash_point.step('the request to Placement'):
-            return Consumer(uuid, PROJECT, PROJECT, 1, {self.provider: {}})
+            return Consumer(uuid, PROJECT, PROJECT, 1, {self.provider: self.amounts})
 
     def get_usages(self, _uuid: str) -> Mapping[str, int]:
         """Return no usages: no other instance uses the device."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows for database tests: devices with handles, device profiles and ARQs."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from uuid import uuid4
 
 from sqlalchemy import select
@@ -17,6 +19,7 @@ from cyborg_lite.db.core.tables import (
 )
 from cyborg_lite.model.arqs.arqs import Binding
 from cyborg_lite.model.jobs import Owner
+from cyborg_lite.model.profiles.device_profiles import Group, GroupRequirements
 
 PROJECT = 'b' * 32
 HOST = 'compute-1'
@@ -24,13 +27,28 @@ OWNER = Owner(name='conductor:1:1', lease_ms=30_000)
 
 
 def add_card(
-    database: Database, handles: int, *, needs_host: bool = False, missing: bool = False
+    database: Database,
+    handles: int,
+    *,
+    needs_host: bool = False,
+    missing: bool = False,
+    group: Mapping[str, str] = MappingProxyType({'resources:PGPU': '1'}),
 ) -> str:
-    """Add a device with one deployable and handles; return the provider uuid."""
-    return database.write(_add_card, handles, needs_host, missing)
+    """Add a device with one deployable and handles; return the provider uuid.
+
+    :param group: the deployable has its resource class and its required traits
+    """
+    requirements = Group.parse(group).requirements
+    columns = {'needs_host': needs_host, 'missing': missing}
+    return database.write(_add_card, handles, columns, requirements)
 
 
-def _add_card(session: Session, handles: int, needs_host: bool, missing: bool) -> str:
+def _add_card(
+    session: Session,
+    handles: int,
+    columns: dict[str, bool],
+    requirements: GroupRequirements,
+) -> str:
     identity = uuid4().hex[:8]
     device = Device(
         uuid=str(uuid4()),
@@ -48,8 +66,8 @@ def _add_card(session: Session, handles: int, needs_host: bool, missing: bool) -
         uuid=str(uuid4()),
         device_id=device.id,
         name=f'{HOST}_{identity}',
-        resource_class='PGPU',
-        traits=[],
+        resource_class=requirements.resource_classes[0],
+        traits=sorted(requirements.required),
         num_accelerators=handles,
         rp_uuid=str(uuid4()),
     )
@@ -58,12 +76,7 @@ def _add_card(session: Session, handles: int, needs_host: bool, missing: bool) -
     rp_uuid = deployable.rp_uuid
     assert rp_uuid is not None
     session.add_all(
-        _handle(
-            deployable.id,
-            f'0000:{identity[:2]}:00.{number}',
-            needs_host=needs_host,
-            missing=missing,
-        )
+        _handle(deployable.id, f'0000:{identity[:2]}:00.{number}', **columns)
         for number in range(handles)
     )
     return rp_uuid

@@ -27,26 +27,30 @@ class FakeConsumers(Placement):
         project: str,
         resource_class: str = 'PGPU',
     ) -> None:
+        """Allocate one unit for each entry of ``providers``."""
         self._consumers[instance] = Consumer(
             uuid=instance,
             project_id=project,
             user_id='user',
             generation=1,
-            allocations={uuid: {resource_class: 1} for uuid in providers},
+            allocations={
+                uuid: {resource_class: number}
+                for uuid, number in Counter(providers).items()
+            },
         )
 
     def forget(self, instance: str) -> None:
         """Delete the allocation of an instance, as Nova's clean-up does."""
         del self._consumers[instance]
 
-    def list_consumers(self, provider: str) -> frozenset[str]:
+    def list_allocations(self, provider: str) -> Mapping[str, Mapping[str, int]]:
         if self.is_down:
             raise ServiceUnavailable(what='Placement')
-        return frozenset(
-            uuid
+        return {
+            uuid: consumer.allocations[provider]
             for uuid, consumer in self._consumers.items()
             if provider in consumer.providers
-        )
+        }
 
     def get_usages(self, uuid: str) -> Mapping[str, int]:
         if self.is_down:

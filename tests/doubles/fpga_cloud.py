@@ -134,7 +134,7 @@ class Cloud:
         )
         created = self.database.write(arqs.create_arqs, profile, PROJECT)
         providers = [self.record(name).rp_uuid or '' for name in names]
-        self.consumers.allocate(instance, providers, PROJECT)
+        self.consumers.allocate(instance, providers, PROJECT, 'FPGA')
         bindings_by_arq = {
             arq.uuid: Binding(HOST, provider, instance)
             for arq, provider in zip(created, providers, strict=True)

@@ -34,10 +34,11 @@ class Compute:
     nova: FakeNova
     instance: str
     uuids: list[str]
+    group: dict[str, str]
 
     def bind(self, handles: int = 1) -> Job:
         """Bind the ARQs and return the event job, which is not run."""
-        card = add_card(self.database, handles)
+        card = add_card(self.database, handles, group=self.group)
         requested = bindings(self.uuids, card, self.instance)
         accept = requested, Scope(project_id=None), NewJob(JobType.BIND), OWNER
         job = self.database.write(binding.accept_bind, *accept)
@@ -77,4 +78,4 @@ def create_compute(database: Database, *groups: dict[str, str]) -> Iterator[Comp
     created = arqs.create(USER, add_profile(database, list(groups)))
     uuids = [arq.uuid for arq in created]
     with FakeNova() as nova:
-        yield Compute(database, arqs, nova, str(uuid4()), uuids)
+        yield Compute(database, arqs, nova, str(uuid4()), uuids, groups[0])

@@ -327,13 +327,13 @@ class FakePlacement(Placement):
         self._count_call(f'GET /allocations/{uuid}')
         return self.consumers.get(uuid)
 
-    def list_consumers(self, provider: str) -> frozenset[str]:
+    def list_allocations(self, provider: str) -> Mapping[str, Mapping[str, int]]:
         self._count_call(f'GET /resource_providers/{provider}/allocations')
-        return frozenset(
-            uuid
+        return {
+            uuid: consumer.allocations[provider]
             for uuid, consumer in self.consumers.items()
             if provider in consumer.allocations
-        )
+        }
 
     def _count_call(self, call: str) -> None:
         self.calls.append(call)

@@ -6,7 +6,7 @@ changed within the grace period are skipped. An instance that may be running nev
 its device.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -129,7 +129,7 @@ class Audit:
     def _check_instances(
         self, page: Sequence[Suspect], failed_checks: set[str]
     ) -> Iterator[AuditFinding]:
-        """Yield ARQs whose instance does not exist or has no allocation."""
+        """Yield ARQs whose instance does not exist or lacks the allocation."""
         instances = {suspect.instance_uuid or '' for suspect in page}
         missing = self._find_missing_instances(instances, failed_checks)
         for suspect in page:
@@ -165,13 +165,20 @@ class Audit:
                 by_provider[suspect.device_rp_uuid].append(suspect)
         for provider, suspects in by_provider.items():
             try:
-                consumers = self.placement.list_consumers(provider)
+                consumers = self.placement.list_allocations(provider)
             except CyborgError as error:
                 failed_checks.add(f'Allocations cannot be determined: {error.text}')
                 return
+            numbers = Counter[tuple[str, str]]()  # by instance and resource class
             for suspect in suspects:
-                if suspect.instance_uuid not in consumers:
+                instance, name = suspect.instance_uuid or '', suspect.resource_class
+                if instance not in consumers:
                     yield self._report_unallocated(suspect)
+                    continue
+                numbers[instance, name] += 1
+                allocated = consumers[instance].get(name, 0)
+                if name and numbers[instance, name] > allocated:
+                    yield _report_excess(suspect, allocated)
 
     def _report_unallocated(self, suspect: Suspect) -> AuditFinding:
         """Propose the deletion only if the instance is on no host.
@@ -193,6 +200,15 @@ class Audit:
             )
         reason = f'{reason}. It may be running: heal its allocations, or delete it.'
         return AuditFinding(AuditProblem.NO_ALLOCATION, suspect, reason)
+
+
+def _report_excess(suspect: Suspect, allocated: int) -> AuditFinding:
+    reason = (
+        f'Instance {suspect.instance_uuid} has more units than allocated: Placement '
+        f'has {allocated} of {suspect.resource_class} on resource provider '
+        f'{suspect.device_rp_uuid}. Heal its allocations, or delete it.'
+    )
+    return AuditFinding(AuditProblem.MORE_THAN_ALLOCATED, suspect, reason)
 
 
 def _report_abandoned(suspect: Suspect) -> AuditFinding:

@@ -8,7 +8,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Final, Self
 
@@ -19,8 +19,12 @@ from cyborg_lite.clients.placement import Consumer, Placement
 from cyborg_lite.conductor.arqs.nova_support import NovaRules, NovaSupport
 from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
 from cyborg_lite.conductor.hosts.liveness import check_hosts_up
-from cyborg_lite.conductor.profiles.alternatives import correct_alternatives
+from cyborg_lite.conductor.profiles.alternatives import (
+    correct_alternatives,
+    read_traits,
+)
 from cyborg_lite.db.arqs import binding, claiming
+from cyborg_lite.db.arqs.matching import Allocated
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.arqs import (
@@ -30,6 +34,7 @@ from cyborg_lite.errors.arqs import (
     HandleNotAttachable,
     HandlesContended,
     NoFreeHandle,
+    ProviderMismatch,
 )
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import ServiceUnavailable
@@ -159,7 +164,7 @@ class BindHandler:
                     )
                 self._check_room(payload, consumer)
                 with self._time('claim'):
-                    claim = self._claim(job, payload, project_id)
+                    claim = self._claim_matching(job, payload, consumer)
                 if not claim.handles:
                     _log_bound(payload)
                     return claim.job
@@ -287,8 +292,30 @@ class BindHandler:
         if shared:
             self._database.read(claiming.check_room, payload.arq_uuids, shared)
 
+    def _claim_matching(
+        self, job: Job, payload: BindPayload, consumer: Consumer | None
+    ) -> binding.ClaimResult:
+        """Claim handles of providers that match the ARQs and the allocation.
+
+        Only a provider that seems to lack a trait is read from Placement: operators may
+        set traits of their own.
+        """
+        must_fit = consumer is not None and self._rules.require_allocation
+        allocated = Allocated(
+            _select_project(payload, consumer),
+            consumer.allocations if consumer is not None and must_fit else None,
+        )
+        try:
+            return self._claim(job, payload, allocated)
+        except ProviderMismatch:
+            traits = {
+                uuid: read_traits(self._placement, uuid)
+                for uuid in payload.provider_uuids
+            }
+        return self._claim(job, payload, replace(allocated, traits=traits))
+
     def _claim(
-        self, job: Job, payload: BindPayload, project_id: str | None
+        self, job: Job, payload: BindPayload, allocated: Allocated
     ) -> binding.ClaimResult:
         """Claim handles. Retry shortly if other transactions have locked free ones.
 
@@ -303,7 +330,7 @@ class BindHandler:
                     binding.claim_for_bind,
                     job,
                     payload.arq_uuids,
-                    project_id,
+                    allocated,
                     event_job,
                 )
             except HandlesContended as error:

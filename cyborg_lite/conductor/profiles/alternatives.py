@@ -89,7 +89,7 @@ def correct_alternatives(
     :raises ServiceUnavailable: Placement does not answer
     """
     providers = consumer.providers.intersection(payload.provider_uuids)
-    traits = {uuid: _read_traits(placement, uuid) for uuid in sorted(providers)}
+    traits = {uuid: read_traits(placement, uuid) for uuid in sorted(providers)}
     numbers = database.write(
         alternatives.correct_alternatives,
         payload.arq_uuids,
@@ -106,7 +106,8 @@ def correct_alternatives(
             )
 
 
-def _read_traits(placement: Placement, uuid: str) -> frozenset[str]:
+def read_traits(placement: Placement, uuid: str) -> frozenset[str]:
+    """Return the traits of a provider in Placement."""
     try:
         return placement.get_traits(uuid).traits
     except PlacementConflict:

@@ -21,6 +21,7 @@ from cyborg_lite.db.arqs.attach_handles import (
     list_handles_of_bind,
 )
 from cyborg_lite.db.arqs.claiming import claim_handles
+from cyborg_lite.db.arqs.matching import Allocated
 from cyborg_lite.db.core.change import change, values_by_row
 from cyborg_lite.db.core.clock import now_ms, now_utc
 from cyborg_lite.db.core.tables import Arq, AttachHandle
@@ -221,7 +222,7 @@ def claim_for_bind(
     session: Session,
     job: Job,
     uuids: Sequence[str],
-    project_id: str | None,
+    allocated: Allocated | None,
     bound: NewJob,
 ) -> ClaimResult:
     """Claim a free handle for each ARQ.
@@ -229,19 +230,21 @@ def claim_for_bind(
     If no handle needs its host or a check, all ARQs become Bound in this transaction,
     and ``bound`` replaces the job.
 
-    :param project_id: the project of the instance; None: unknown
+    :param allocated: None: Placement is not known, and is not compared
     :raises BindCancelled: an ARQ was unbound, deleted or bound again meanwhile
-    :raises NoFreeHandle: a provider is unknown, gone or exhausted
+    :raises NoFreeHandle: a provider is unknown, gone, exhausted or not allocated, or
+        does not match its ARQ
     :raises HandlesContended: enough handles exist, but other transactions have locked
         them
     :raises JobLost: another conductor took over the job
     """
+    allocated = allocated or Allocated()
     generation = read_bind_generation(job.payload)
-    if claim_handles(session, uuids, generation):
+    if claim_handles(session, uuids, generation, allocated):
         record_step(session, uuids, CLAIMED, Actor.CONDUCTOR)
         queue.record_job_step(session, job, CLAIMED)
         return ClaimResult(job, list_handles_of_arqs(session, uuids))
-    _set_bound(session, job, uuids, project_id)
+    _set_bound(session, job, uuids, allocated.project_id)
     record_step(session, uuids, State.BOUND, Actor.CONDUCTOR)
     return ClaimResult(queue.replace_job(session, job, bound))
 

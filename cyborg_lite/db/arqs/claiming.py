@@ -19,6 +19,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db.arqs.matching import (
+    Allocated,
+    check_amounts,
+    check_deployable,
+)
 from cyborg_lite.db.core.change import change, values_by_row
 from cyborg_lite.db.core.tables import (
     Arq,
@@ -26,6 +31,7 @@ from cyborg_lite.db.core.tables import (
     Deployable,
     Device,
     LoadedRegion,
+    ProviderTraits,
     Service,
 )
 from cyborg_lite.db.inventory.handles import (
@@ -35,6 +41,7 @@ from cyborg_lite.db.inventory.handles import (
     needs_cleaning,
 )
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.profiles import selectors
 from cyborg_lite.errors.arqs import (
     BindCancelled,
     HandlesContended,
@@ -46,6 +53,7 @@ from cyborg_lite.model.devices.cleaning import OPERATOR_STATES, CleanState
 from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, HandleType, Health
 from cyborg_lite.model.profiles.device_profiles import Group
+from cyborg_lite.model.providers.providers import valid_symbol
 
 # Locked before any handle: a delete or an unbind at the same time waits, and then sees
 # the claimed handles. Otherwise the claim would violate the foreign key, or the delete.
@@ -65,9 +73,19 @@ _TARGETS: Final = (
         Arq.device_rp_uuid,
         Arq.device_profile_group,
         Arq.device_profile_group_id,
+        Arq.hostname.label('chosen_host'),
         Deployable.id.label('deployable_id'),
         Deployable.name,
         Deployable.num_accelerators,
+        Deployable.resource_class,
+        Deployable.traits,
+        Deployable.typed_attributes,
+        selectors.GROUP_SIZE.label('group_size'),
+        ProviderTraits.traits.label('published'),
+        Device.hostname,
+        Device.type,
+        Device.model,
+        Device.vendor,
         Device.health,
         Device.health_reason,
         Device.conflict,
@@ -82,6 +100,7 @@ _TARGETS: Final = (
     .outerjoin(Service, Service.is_agent_of(Device.hostname))
     .outerjoin(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
     .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
+    .outerjoin(ProviderTraits, ProviderTraits.rp_uuid == Deployable.rp_uuid)
     .where(Arq.uuid.in_(bindparam('uuids')))
     .order_by(Arq.id)
 )
@@ -110,8 +129,13 @@ _CLAIM: Final = (
 )
 
 
-def claim_handles(session: Session, arq_uuids: Sequence[str], generation: int) -> bool:
-    """Claim one free attach handle per ARQ.
+def claim_handles(
+    session: Session,
+    arq_uuids: Sequence[str],
+    generation: int,
+    allocated: Allocated,
+) -> bool:
+    """Claim one free attach handle per ARQ, of a deployable that satisfies its group.
 
     If one handle serves two ARQs of a group, the second ARQ gets none.
 
@@ -120,13 +144,18 @@ def claim_handles(session: Session, arq_uuids: Sequence[str], generation: int) -
     :returns: True if the agent must prepare at least one of the handles, or if the
         bind job must check it
     :raises BindCancelled: an ARQ is not being bound any more, or by a later bind
-    :raises NoFreeHandle: the provider is unknown, gone or exhausted
+    :raises NoFreeHandle: the provider is unknown, gone, exhausted or not allocated, or
+        does not match the ARQ
     :raises HandlesContended: enough handles exist, but other transactions have locked
         them, or hosts are cleaning them
     """
     _lock_arqs(session, arq_uuids, generation)
-    targets = _list_targets(session, arq_uuids)
-    handles = _lock_free_handles(session, _targets_with_handle(targets))
+    targets = _list_targets(session, arq_uuids, allocated)
+    with_handle = _targets_with_handle(targets)
+    check_amounts(
+        [(item.rp_uuid, item.resource_class) for item in with_handle], allocated
+    )
+    handles = _lock_free_handles(session, with_handle)
     _claim(session, handles, generation)
     # Free handles of a host that is down are reserved, and these are not free any more.
     for hostname in {target.down_host for target in targets if target.down_host}:
@@ -172,6 +201,7 @@ class _Target:
 
     arq_uuid: str
     rp_uuid: str
+    resource_class: str
     deployable_id: int
     capacity: int
     down_host: str | None  # None: the agent of the host is up
@@ -193,13 +223,23 @@ class _LockedHandle:
     needs_steps: bool  # before its ARQ becomes Bound
 
 
-def _list_targets(session: Session, uuids: Sequence[str]) -> tuple[_Target, ...]:
+def _list_targets(
+    session: Session, uuids: Sequence[str], allocated: Allocated | None = None
+) -> tuple[_Target, ...]:
+    """Return the targets of ARQs.
+
+    :param allocated: None: do not compare ARQs with their deployables
+    """
     rows = session.connection().execute(_TARGETS, {'uuids': uuids}).all()
     unclean = [row.device_rp_uuid for row in rows if row.unclean is not None]
     if unclean:
         # The ARQ was bound before, and the host is still cleaning its former handle.
         raise UnitsBeingCleaned(number=len(unclean), provider=unclean[0])
-    return tuple(_target(row) for row in rows)
+    targets = tuple(_target(row) for row in rows)
+    if allocated is not None:
+        for row in rows:
+            check_deployable(row, allocated)
+    return targets
 
 
 # Any: the columns of _TARGETS.
@@ -221,6 +261,7 @@ def _target(row: Any) -> _Target:
     return _Target(
         row.uuid,
         row.device_rp_uuid,
+        valid_symbol(row.resource_class or ''),
         row.deployable_id,
         row.num_accelerators,
         down_host=row.host if row.agent == ServiceState.DOWN else None,

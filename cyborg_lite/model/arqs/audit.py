@@ -14,6 +14,7 @@ class AuditProblem(enum.StrEnum):
 
     SERVER_GONE = 'server-gone'
     NO_ALLOCATION = 'no-allocation'
+    MORE_THAN_ALLOCATED = 'more-than-allocated'
     NEVER_BOUND = 'never-bound'
     BIND_LOST = 'bind-lost'
     NOT_RELEASED = 'not-released'
@@ -55,6 +56,7 @@ class Suspect:
     instance_uuid: str | None = None
     hostname: str | None = None
     device_rp_uuid: str | None = None
+    resource_class: str = ''  # of its unit; empty: it needs none
 
 
 @dataclass(frozen=True, slots=True)

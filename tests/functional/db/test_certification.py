@@ -120,7 +120,7 @@ class BindScenario:
         """Bind and delete two ARQs; return comparable results of both steps."""
         instance, consumers = str(uuid4()), FakeConsumers()
         uuids = add_arqs(self.database, 2)
-        consumers.allocate(instance, [self.card], PROJECT)
+        consumers.allocate(instance, [self.card] * 2, PROJECT)
         binding_by_arq = bindings(uuids, self.card, instance)
         write, new_job = (
             self.database.write,

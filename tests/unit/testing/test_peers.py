@@ -40,6 +40,8 @@ def test_nova_crash_after_post_keeps_event() -> None:
 
 
 def test_placement_returns_allocation() -> None:
-    consumer = FakePlacementClient(CrashPoint(), 'provider').find_consumer('server')
+    consumer = FakePlacementClient(CrashPoint(), 'provider', {'FPGA': 1}).find_consumer(
+        'server'
+    )
     assert consumer is not None
-    assert consumer.providers == {'provider'}
+    assert consumer.allocations == {'provider': {'FPGA': 1}}

@@ -14,7 +14,7 @@ from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.audit import AuditProblem, Remedy
 from cyborg_lite.model.jobs import JobState, JobType, NewJob
 from tests.builders.orphans import EVERYBODY, RULES, Cloud
-from tests.builders.rows import OWNER, add_arqs, owners, states
+from tests.builders.rows import OWNER, PROJECT, add_arqs, owners, states
 from tests.doubles.agents import FakeAgents
 from tests.support.sql_statements import statements
 
@@ -163,6 +163,17 @@ def test_audit_running_instance_without_allocation_has_no_remedy(cloud: Cloud) -
     assert 'It may be running' in finding.reason
     assert not cloud.remedy(finding)
     assert owners(cloud.database) == [uuid]
+
+
+def test_audit_more_units_than_allocated_is_reported(cloud: Cloud) -> None:
+    uuid, instance = cloud.bound()
+    consumer = cloud.consumers.find_consumer(instance)
+    assert consumer is not None
+    cloud.consumers.allocate(instance, [*consumer.providers], PROJECT, 'VGPU')
+    finding = cloud.only()
+    assert finding.problem is AuditProblem.MORE_THAN_ALLOCATED
+    assert (finding.suspect.uuid, finding.remedy) == (uuid, None)
+    assert 'Placement has 0 of PGPU' in finding.reason
 
 
 def test_remedy_unplaced_instance_without_allocation_releases_handle(

@@ -74,7 +74,7 @@ def test_audit_job_reports_conflicts_with_nova(
     cloud.consumers.allocate(foreign, [arq.device_rp_uuid or ''], PROJECT)
     cloud.servers.hosts[foreign] = HOST
     placement = FakePlacement()
-    placement.list_consumers = cloud.consumers.list_consumers  # type: ignore[method-assign]  # of the builder
+    placement.list_allocations = cloud.consumers.list_allocations  # type: ignore[method-assign]  # of the builder
     sharing = SharingCheck(database, placement, cloud.servers)
 
     def count(problem: str) -> None:

@@ -16,21 +16,27 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.arqs import HandlesContended, HandlesNotConfirmed
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.errors.jobs import JobLost
-from cyborg_lite.model.arqs.arqs import Arq, Scope
+from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.jobs import Job, JobType, Owner
+from cyborg_lite.model.profiles.device_profiles import Group
+from cyborg_lite.model.profiles.selector_grammar import parse_selector
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_rules import RULES
+from tests.builders.provider_rows import change_deployable
 from tests.builders.rows import (
+    HOST,
     OWNER,
     PROJECT,
     add_arqs,
     add_card,
+    add_profile,
     bindings,
     owners,
     states,
@@ -58,7 +64,7 @@ class Bind:
         self.uuids = add_arqs(self.database, self.number)
         card = add_card(self.database, self.number, needs_host=self.needs_host)
         if allocated:
-            self.consumers.allocate(self.instance, [card], PROJECT)
+            self.consumers.allocate(self.instance, [card] * self.number, PROJECT)
         requested = {
             uuid: replace(binding_, project_id=project)
             for uuid, binding_ in bindings(self.uuids, card, self.instance).items()
@@ -252,7 +258,8 @@ def test_bind_placement_down_raises(database: Database) -> None:
 def test_bind_takes_project_from_placement(database: Database) -> None:
     bind = Bind(database)
     job = bind.accept()
-    bind.consumers.allocate(bind.instance, job.payload['provider_uuids'], 'e' * 32)
+    (card,) = job.payload['provider_uuids']
+    bind.consumers.allocate(bind.instance, [card] * 2, 'e' * 32)
     bind.handler.run(job)
     assert {arq.project_id for arq in bind.arqs} == {'e' * 32}
 
@@ -338,3 +345,98 @@ def test_bind_of_dirty_unit_fails_with_reason(
     (arq,) = bind.arqs
     assert arq.status_reason is not None
     assert 'is still cleaning: 1.' in arq.status_reason
+
+
+# --- what a bind claims is what Nova has scheduled ---
+
+
+@dataclass
+class Scheduled:
+    """An instance that Nova has scheduled by a group of a device profile."""
+
+    database: Database
+    group: dict[str, str]
+    units: int = 1  # allocated
+    host: str = HOST
+    consumers: FakeConsumers = field(default_factory=FakeConsumers)
+
+    def bind(self, card: str) -> Arq:
+        """Create the ARQs and bind them to a card; return the first one."""
+        name = add_profile(self.database, [self.group])
+        created = self.database.write(arqs.create_arqs, name, PROJECT)
+        instance = str(uuid4())
+        (name,) = Group.parse(self.group).requirements.resource_classes
+        self.consumers.allocate(instance, [card] * self.units, PROJECT, name)
+        requested = {arq.uuid: Binding(self.host, card, instance) for arq in created}
+        new_job = build_bind_job(requested, RULES, 'req-1')
+        job = self.database.write(
+            binding.accept_bind, requested, EVERYBODY, new_job, OWNER
+        )
+        agents = FakeAgents()
+        BindHandler(self.database, agents, self.consumers, RULES).run(job)
+        query = Query(filters={'uuid': (created[0].uuid,)})
+        (stored,) = self.database.read(arqs.list_arqs, query, EVERYBODY)
+        assert (stored.state == 'Bound') == (stored.uuid in owners(self.database))
+        return stored
+
+
+GPU = {'resources:PGPU': '1'}
+LARGE = f'trait:{parse_selector("device.memory_mib >= 8192MiB").trait}'
+
+
+@pytest.mark.parametrize(
+    ('group', 'code', 'reason'),
+    [
+        ({'resources:PGPU': '2'}, 'allocation_too_small', 'has 1 allocated'),
+        ({'resources:VGPU': '1'}, 'provider_mismatch', 'class is PGPU, not VGPU'),
+        ({**GPU, 'trait:CUSTOM_A': 'required'}, 'provider_mismatch', 'lacks CUSTOM_A'),
+        ({**GPU, 'trait:CUSTOM_B': 'forbidden'}, 'provider_mismatch', 'has CUSTOM_B'),
+        (
+            {**GPU, 'accel:memory': '8192MiB', LARGE: 'required'},
+            'provider_mismatch',
+            'lacks CUSTOM_CYBORG_SEL_',
+        ),
+    ],
+)
+def test_bind_other_than_scheduled_fails(
+    database: Database, group: dict[str, str], code: str, reason: str
+) -> None:
+    """The profile was edited, or the card has changed, after Nova had scheduled."""
+    card = add_card(database, 2, group={**GPU, 'trait:CUSTOM_B': 'required'})
+    arq = Scheduled(database, group).bind(card)
+    assert (arq.state, arq.error_code) == ('BindFailed', f'cyborg_lite.arq.{code}')
+    assert reason in (arq.status_reason or '')
+
+
+def test_bind_to_another_host_fails(database: Database) -> None:
+    card = add_card(database, 1)
+    arq = Scheduled(database, GPU, host='compute-9').bind(card)
+    assert (arq.state, arq.error_code) == (
+        'BindFailed',
+        'cyborg_lite.arq.host_mismatch',
+    )
+    assert Scheduled(database, GPU, host=HOST.upper()).bind(card).state == 'Bound'
+
+
+def test_bind_selector_of_card_is_compared(database: Database) -> None:
+    group = {**GPU, 'accel:memory': '8192MiB', LARGE: 'required'}
+    card = add_card(database, 2)
+    memory = {'name': 'memory_mib', 'type': 'integer', 'value': '16384', 'unit': 'MiB'}
+    change_deployable(database, card, typed_attributes=[memory])
+    assert Scheduled(database, group).bind(card).state == 'Bound'
+    change_deployable(database, card, typed_attributes=[{**memory, 'value': '4096'}])
+    assert Scheduled(database, group).bind(card).state == 'BindFailed'
+
+
+@pytest.mark.parametrize(
+    ('published', 'state'), [([], 'Bound'), (['CUSTOM_A'], 'BindFailed')]
+)
+def test_bind_trait_of_operator_counts(
+    database: Database, published: list[str], state: str
+) -> None:
+    """A trait that this service has set, and that the card has lost, does not."""
+    card = add_card(database, 1)
+    database.write(providers.record_provider_traits, {card: published})
+    scheduled = Scheduled(database, {**GPU, 'trait:CUSTOM_A': 'required'})
+    scheduled.consumers.traits[card] = frozenset({'CUSTOM_A'})
+    assert scheduled.bind(card).state == state

@@ -39,7 +39,7 @@ class Site:
         self.uuids = add_arqs(database, 2)
         card = add_card(database, 2, needs_host=True)
         consumers = FakeConsumers()
-        consumers.allocate(self.instance, [card], PROJECT)
+        consumers.allocate(self.instance, [card] * 2, PROJECT)
         requested = bindings(self.uuids, card, self.instance)
         job = database.write(
             binding.accept_bind,

@@ -130,12 +130,13 @@ def test_bind_corrects_alternative(database: Database) -> None:
     assert run_bind(database, consumers, card, profile).alternative == 1
 
 
-def test_bind_keeps_choice_if_allocation_is_no_alternative(
+def test_bind_fails_if_allocation_is_no_alternative(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     consumers = FakeConsumers()
     card = add_card(database, 1)
     profile = create_profile(database, (LARGE, SMALL)).name
     bound = run_bind(database, consumers, card, profile)
-    assert (bound.state, bound.alternative) == ('Bound', 0)
+    assert bound.state == 'BindFailed'
+    assert bound.error_code == 'cyborg_lite.arq.provider_mismatch'
     assert 'matches no alternative of group 0' in caplog.text

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, event, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import arqs, attach_handles, binding, release
+from cyborg_lite.db.arqs.matching import Allocated
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, AttachHandle, Device
@@ -328,7 +329,9 @@ def test_claim_sets_project_of_instance(database: Database) -> None:
     """An administrator may unshelve the instance of another project."""
     uuids, card = add_arqs(database, 1, project='a' * 32), add_card(database, 1)
     job = accept_bind(database, bindings(uuids, card))
-    database.write(binding.claim_for_bind, job, uuids, PROJECT, BOUND_EVENT_JOB)
+    database.write(
+        binding.claim_for_bind, job, uuids, Allocated(PROJECT), BOUND_EVENT_JOB
+    )
     assert [arq['project_id'] for arq in list_arqs(database)] == [PROJECT]
 
 

@@ -47,7 +47,7 @@ def create_bound_arqs_of(
 
 
 def test_claim_companion_arqs_share_one_handle(database: Database) -> None:
-    card = add_card(database, 1)
+    card = add_card(database, 1, group=XILINX)
     _, (first, second) = create_bound_arqs_of(database, card, XILINX)
     assert (first.state, second.state) == (State.BOUND, State.BOUND)
     assert first.attach_handle_type == 'PCI'
@@ -58,7 +58,7 @@ def test_claim_companion_arqs_share_one_handle(database: Database) -> None:
 
 
 def test_claim_companion_arqs_after_delete_succeeds(database: Database) -> None:
-    card = add_card(database, 1)
+    card = add_card(database, 1, group=XILINX)
     instance, _ = create_bound_arqs_of(database, card, XILINX)
     database.write(release.delete_arqs_of_instance, instance, ANY_PROJECT, None)
     assert owners(database) == []
@@ -67,7 +67,7 @@ def test_claim_companion_arqs_after_delete_succeeds(database: Database) -> None:
 
 
 def test_claim_companion_arqs_two_resources_use_two_handles(database: Database) -> None:
-    card = add_card(database, 3)
+    card = add_card(database, 3, group=XILINX)
     _, bound_arqs = create_bound_arqs_of(
         database, card, {**XILINX, 'resources:FPGA': '2'}
     )
@@ -87,11 +87,11 @@ def test_claim_unusable_device_is_refused(
     values = {'health': health, 'health_reason': '1 fatal PCI errors since noon'}
     database.write(lambda session: session.execute(update(Device).values(values)))
     if not is_refused:
-        _, (arq,) = create_bound_arqs_of(database, card, {'resources:FPGA': '1'})
+        _, (arq,) = create_bound_arqs_of(database, card, {'resources:PGPU': '1'})
         assert arq.state is State.BOUND
         return
     with pytest.raises(NoFreeHandle, match=r'1 fatal PCI errors|is gone'):
-        create_bound_arqs_of(database, card, {'resources:FPGA': '1'})
+        create_bound_arqs_of(database, card, {'resources:PGPU': '1'})
     assert owners(database) == []
 
 
@@ -101,7 +101,7 @@ def test_claim_device_of_two_services_is_refused(database: Database) -> None:
     values = {'conflict': 'Managed twice.'}
     database.write(lambda session: session.execute(update(Device).values(values)))
     with pytest.raises(NoFreeHandle, match='Another service manages'):
-        create_bound_arqs_of(database, card, {'resources:FPGA': '1'})
+        create_bound_arqs_of(database, card, {'resources:PGPU': '1'})
     assert owners(database) == []
 
 
