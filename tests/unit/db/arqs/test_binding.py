@@ -18,7 +18,6 @@ from cyborg_lite.db.core.tables import Arq, AttachHandle, Device
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.arqs import (
-    ArqNotFound,
     ArqStateConflict,
     BindCancelled,
     HandlesContended,
@@ -28,7 +27,7 @@ from cyborg_lite.errors.arqs import (
 )
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.jobs import JobLost
-from cyborg_lite.model.arqs.arqs import Binding, Scope
+from cyborg_lite.model.arqs.arqs import Binding
 from cyborg_lite.model.devices.devices import ConfirmedHandle
 from cyborg_lite.model.jobs import Job, JobType, Owner
 from cyborg_lite.model.queries import Query
@@ -90,17 +89,6 @@ def _list_job_types(session: Session) -> list[str]:
 # --- acceptance ---------------------------------------------------------------------
 
 
-def test_accept_bind_stores_arqs_and_job(database: Database) -> None:
-    uuids, card, instance = add_arqs(database, 2), add_card(database, 2), str(uuid4())
-    accept_bind(database, bindings(uuids, card, instance))
-    arqs_shown = list_arqs(database, instance_uuid=instance)
-    assert [arq['uuid'] for arq in arqs_shown] == uuids
-    assert {arq['state'] for arq in arqs_shown} == {'BindStarted'}
-    assert {arq['device_rp_uuid'] for arq in arqs_shown} == {card}
-    assert {arq['hostname'] for arq in arqs_shown} == {'compute-1'}
-    assert list_job_types(database) == ['bind']
-
-
 def test_accept_bind_without_free_worker_adds_waiting_job(database: Database) -> None:
     uuids, card = add_arqs(database, 1), add_card(database, 1)
     requested = bindings(uuids, card)
@@ -110,44 +98,6 @@ def test_accept_bind_without_free_worker_adds_waiting_job(database: Database) ->
     (leased,) = database.write(queue.lease_jobs, OWNER, 10)
     assert (leased.type, leased.host) == (JobType.BIND, 'compute-1')
     claim_handles(database, leased, uuids)
-
-
-def test_accept_bind_arqs_keep_their_providers(database: Database) -> None:
-    uuids = add_arqs(database, 2)
-    cards = [add_card(database, 1), add_card(database, 1)]
-    instance = str(uuid4())
-    binding_by_arq = {
-        uuid: Binding('compute-1', card, instance)
-        for uuid, card in zip(uuids, cards, strict=True)
-    }
-    claim_handles(database, accept_bind(database, binding_by_arq), uuids)
-    assert [a['device_rp_uuid'] for a in list_arqs(database)] == cards
-
-
-def test_accept_bind_unknown_arq_changes_nothing(database: Database) -> None:
-    uuids, card = add_arqs(database, 1), add_card(database, 2)
-    with pytest.raises(ArqNotFound):
-        accept_bind(database, bindings([*uuids, str(uuid4())], card))
-    assert states(database, uuids) == ['Initial']
-    assert list_job_types(database) == []
-
-
-def test_accept_bind_arq_of_other_project_raises(database: Database) -> None:
-    uuids, card = add_arqs(database, 1), add_card(database, 1)
-    other_project = Scope(project_id='c' * 32, of_instances=True)
-    with pytest.raises(ArqNotFound):
-        database.write(
-            binding.accept_bind, bindings(uuids, card), other_project, BIND_JOB, OWNER
-        )
-
-
-def test_accept_bind_started_arq_raises(database: Database) -> None:
-    uuids, card = add_arqs(database, 1), add_card(database, 2)
-    binding_by_arq = bindings(uuids, card)
-    accept_bind(database, binding_by_arq)
-    with pytest.raises(ArqStateConflict):
-        accept_bind(database, binding_by_arq)
-    assert list_job_types(database) == ['bind']
 
 
 def test_accept_bind_arq_started_meanwhile_raises(database: Database) -> None:
@@ -170,15 +120,6 @@ def test_accept_bind_arq_started_meanwhile_raises(database: Database) -> None:
         database.write(start)
     assert states(database, uuids) == ['Initial', 'Initial']
     assert database.write(queue.lease_jobs, OWNER, 9) == ()
-
-
-def test_accept_bind_instance_with_arqs_raises(database: Database) -> None:
-    card, instance = add_card(database, 4), str(uuid4())
-    accept_bind(database, bindings(add_arqs(database, 1), card, instance))
-    second = add_arqs(database, 1)
-    with pytest.raises(InstanceHasArqs, match=instance):
-        accept_bind(database, bindings(second, card, instance))
-    assert states(database, second) == ['Initial']
 
 
 @pytest.mark.parametrize('needs_host', [False, True])
@@ -219,41 +160,7 @@ def test_accept_bind_failed_and_bound_arqs_raises(database: Database) -> None:
     assert states(database, first) == ['BindFailed', 'Bound']
 
 
-def test_accept_bind_failed_arq_itself_raises(database: Database) -> None:
-    uuids, card, instance = add_arqs(database, 1), add_card(database, 1), str(uuid4())
-    job = accept_bind(database, bindings(uuids, card, instance))
-    database.write(binding.fail_bind, job, uuids, FAILURE, FAILED_EVENT_JOB)
-    with pytest.raises(ArqStateConflict):
-        accept_bind(database, bindings(uuids, card, instance))
-    assert states(database, uuids) == ['BindFailed']
-
-
-def test_accept_bind_project_in_patch_replaces_creator_project(
-    database: Database,
-) -> None:
-    card = add_card(database, 2)
-    (unchanged,), (changed,) = add_arqs(database, 1), add_arqs(database, 1)
-    accept_bind(database, bindings([unchanged], card))
-    with_project = Binding('compute-1', card, str(uuid4()), project_id='d' * 32)
-    accept_bind(database, {changed: with_project})
-    projects = {arq['uuid']: arq['project_id'] for arq in list_arqs(database)}
-    assert projects == {unchanged: PROJECT, changed: 'd' * 32}
-
-
 # --- claims -------------------------------------------------------------------------
-
-
-def test_claim_passthrough_is_bound_at_once(database: Database) -> None:
-    uuids, card = add_arqs(database, 3), add_card(database, 16)
-    claimed = accept_and_claim(database, uuids, card)
-    assert claimed.handles == ()
-    assert claimed.job.type == JobType.NOVA_EVENT
-    assert states(database, uuids) == ['Bound'] * 3
-    assert owners(database) == sorted(uuids)
-    assert list_job_types(database) == ['nova-event']
-    arqs_shown = list_arqs(database)
-    assert {arq['attach_handle_type'] for arq in arqs_shown} == {'PCI'}
-    assert len({arq['attach_handle_uuid'] for arq in arqs_shown}) == 3
 
 
 def test_bind_eight_arqs_costs_ten_statements(database: Database) -> None:
@@ -274,21 +181,6 @@ def test_bind_eight_devices_costs_ten_statements(database: Database) -> None:
         claim_handles(database, accept_bind(database, binding_by_arq), uuids)
     assert len(sql) <= 11
     assert states(database, uuids) == ['Bound'] * 8
-
-
-def test_claim_missing_handle_raises(database: Database) -> None:
-    uuids, card = add_arqs(database, 1), add_card(database, 1, missing=True)
-    job = accept_bind(database, bindings(uuids, card))
-    with pytest.raises(NoFreeHandle):
-        claim_handles(database, job, uuids)
-
-
-def test_claim_too_few_handles_claims_none(database: Database) -> None:
-    uuids, card = add_arqs(database, 3), add_card(database, 2)
-    job = accept_bind(database, bindings(uuids, card))
-    with pytest.raises(NoFreeHandle, match=card):
-        claim_handles(database, job, uuids)
-    assert owners(database) == []
 
 
 def test_claim_unknown_provider_raises(database: Database) -> None:
@@ -338,16 +230,6 @@ def test_claim_sets_project_of_instance(database: Database) -> None:
 # --- handles that their host prepares ------------------------------------------------
 
 
-def test_claim_host_handles_stay_bind_started(database: Database) -> None:
-    uuids, card = add_arqs(database, 2), add_card(database, 4, needs_host=True)
-    claimed = accept_and_claim(database, uuids, card)
-    assert sorted(handle.arq_uuid for handle in claimed.handles) == sorted(uuids)
-    assert all(handle.preparing for handle in claimed.handles)
-    assert states(database, uuids) == ['BindStarted'] * 2
-    # The API does not show handles that the agent still prepares.
-    assert {arq['attach_handle_uuid'] for arq in list_arqs(database)} == {None}
-
-
 def test_lease_bind_job_after_claim_finds_handles(database: Database) -> None:
     uuids, card = add_arqs(database, 1), add_card(database, 1, needs_host=True)
     claim_handles(database, accept_bind(database, bindings(uuids, card)), uuids)
@@ -357,18 +239,6 @@ def test_lease_bind_job_after_claim_finds_handles(database: Database) -> None:
     assert job.step == binding.CLAIMED
     (handle,) = database.read(attach_handles.list_handles_of_arqs, uuids)
     assert handle.arq_uuid == uuids[0]
-
-
-def test_complete_bind_sets_bound(database: Database) -> None:
-    uuids, card = add_arqs(database, 2), add_card(database, 2, needs_host=True)
-    claimed = accept_and_claim(database, uuids, card)
-    event = complete_bind(database, claimed.job, uuids, BOUND_EVENT_JOB)
-    assert event.payload == {'succeeded': True}
-    assert states(database, uuids) == ['Bound'] * 2
-    assert not any(
-        handle.preparing
-        for handle in database.read(attach_handles.list_handles_of_arqs, uuids)
-    )
 
 
 def _drop_one(confirmed: list[ConfirmedHandle]) -> list[ConfirmedHandle]:
@@ -432,38 +302,6 @@ def test_complete_bind_after_delete_is_cancelled(database: Database) -> None:
 
 
 # --- failure --------------------------------------------------------------------------
-
-
-def test_fail_bind_releases_handles(database: Database) -> None:
-    uuids, card = add_arqs(database, 2), add_card(database, 2, needs_host=True)
-    claimed = accept_and_claim(database, uuids, card)
-    event = database.write(
-        binding.fail_bind, claimed.job, uuids, FAILURE, FAILED_EVENT_JOB
-    )
-    assert event is not None
-    assert event.payload == {'succeeded': False}
-    arqs_shown = list_arqs(database)
-    assert {arq['state'] for arq in arqs_shown} == {'BindFailed'}
-    assert {arq['status_reason'] for arq in arqs_shown} == {'no such type'}
-    # The host may have prepared handles; the ARQs own them until they are clean.
-    for job in database.write(queue.lease_jobs, OWNER, 10):
-        handle = database.read(
-            attach_handles.find_unclean_handle, job.payload['handle_uuid']
-        )
-        assert handle is not None
-        database.write(release.record_release, job, handle)
-    assert owners(database) == []
-    assert sorted(list_job_types(database)) == ['nova-event', 'placement-sync']
-
-
-def test_fail_bind_deleted_arqs_sends_no_event(database: Database) -> None:
-    uuids, card = add_arqs(database, 1), add_card(database, 1)
-    job = accept_bind(database, bindings(uuids, card))
-    database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
-    assert (
-        database.write(binding.fail_bind, job, uuids, FAILURE, FAILED_EVENT_JOB) is None
-    )
-    assert list_job_types(database) == []
 
 
 def test_claim_arq_with_unclean_handle_is_contended(database: Database) -> None:
