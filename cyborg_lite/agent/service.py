@@ -18,7 +18,11 @@ from cyborg_lite.agent.arqs.recovery import HostRecovery
 from cyborg_lite.agent.bitstreams.programming import BitstreamStore, Programming
 from cyborg_lite.agent.devices.cleaning import Cleaning
 from cyborg_lite.agent.devices.device_locks import DeviceLocks
-from cyborg_lite.agent.devices.modes import Modes, ModeStore
+from cyborg_lite.agent.devices.modes import (
+    LONGEST_LATER_RESTORE,
+    Modes,
+    ModeStore,
+)
 from cyborg_lite.agent.hosts.reporting import Reporter, ReportSources
 from cyborg_lite.agent.hosts.server_gate import ServerGate
 from cyborg_lite.agent.inventory.discovery import Discovery
@@ -198,7 +202,7 @@ class AgentService:
 
         def set_up() -> None:
             if self._modes is not None:
-                self._modes.restore_all()
+                self._modes.restore_all(LONGEST_LATER_RESTORE)
             repair.wake()
 
         self._start_loop('monitor', lambda: monitor.run(set_up))

@@ -9,11 +9,13 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from oslo_log import log
 
 from cyborg_lite.agent.arqs.preparation import Preparation
+from cyborg_lite.agent.devices.device_threads import UNFINISHED, DeviceThreads
 from cyborg_lite.agent.inventory.discovery import DRIVER_FAILED, Discovery
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.journal import Journal, NewEvent
@@ -28,12 +30,10 @@ from cyborg_lite.rpc.interface import Agents, Conductor
 LOG = log.getLogger(__name__)
 
 _PAUSE: Final = 1.0  # seconds between two attempts
-_MAX_PARALLEL_DEVICES: Final = 8
 # Seconds for which an attempt waits for the drivers: at the start, and between two
 # heartbeats. Longer calls go on in their threads.
 _LONGEST_ATTEMPT: Final = 60.0
 _LONGEST_REPORTED_ATTEMPT: Final = 5.0
-_UNFINISHED: Final = 'The driver has not returned.'
 
 
 class HostRecovery:
@@ -58,10 +58,8 @@ class HostRecovery:
         # When to give up handles that only the conductor stores, by the monotonic
         # clock; None: there are none.
         self._deadline: float | None = None
-        self._slots = threading.Semaphore(_MAX_PARALLEL_DEVICES)
-        self._threads: dict[str, threading.Thread] = {}  # by device address
-        # Of the last attempt, by device address and handle uuid.
-        self._failures: dict[str, Mapping[str, str]] = {}
+        # Their results are the failures by handle uuid.
+        self._threads = DeviceThreads[Mapping[str, str]]('rebuild')
 
     @serves_host(Agents.read_boot_id)
     def read_boot_id(self) -> str:
@@ -150,42 +148,20 @@ class HostRecovery:
     def _rebuild_handles(
         self, handles: Iterable[AllocatedHandle], longest_attempt: float
     ) -> Mapping[str, str]:
-        """Rebuild handles, devices in parallel. Return failures by handle uuid.
-
-        A driver call may never return. It must not delay the handles of other devices.
-        """
+        """Rebuild handles, devices in parallel. Return failures by handle uuid."""
         by_device: dict[str, list[AllocatedHandle]] = defaultdict(list)
         for handle in handles:
             by_device[handle.control_address].append(handle)
-        for address, on_device in by_device.items():
-            self._start_thread(address, on_device)
-        end = time.monotonic() + longest_attempt
+        calls = {
+            address: partial(self._rebuild_device, on_device)
+            for address, on_device in by_device.items()
+        }
+        results = self._threads.run(calls, longest_attempt)
         failures: dict[str, str] = {}
         for address, on_device in by_device.items():
-            thread = self._threads[address]
-            thread.join(max(0.0, end - time.monotonic()))
-            if thread.is_alive():
-                failures |= {handle.uuid: _UNFINISHED for handle in on_device}
-            else:
-                failures |= self._failures[address]
+            unfinished = {handle.uuid: UNFINISHED for handle in on_device}
+            failures |= results.get(address, unfinished)
         return failures
-
-    def _start_thread(self, address: str, handles: Sequence[AllocatedHandle]) -> None:
-        """Rebuild the handles of a device in a thread, unless an earlier one runs."""
-
-        def rebuild() -> None:
-            with self._slots:
-                self._failures[address] = self._rebuild_device(handles)
-
-        previous = self._threads.get(address)
-        if previous is None or not previous.is_alive():
-            self._failures[address] = {}
-            # A daemon thread, because the call of a driver may never return.
-            thread = threading.Thread(
-                target=rebuild, name=f'rebuild-{address}', daemon=True
-            )
-            self._threads[address] = thread
-            thread.start()
 
     def _rebuild_device(self, handles: Sequence[AllocatedHandle]) -> Mapping[str, str]:
         failures = {}

@@ -9,11 +9,14 @@ process if this one crashes. The mode of a device is restored before its handles
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 from oslo_log import log
 
 from cyborg_lite.agent.devices.device_locks import DeviceLocks
+from cyborg_lite.agent.devices.device_threads import UNFINISHED, DeviceThreads
 from cyborg_lite.agent.inventory.discovery import DRIVER_FAILED, Discovery
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.state_file import StateFile
@@ -29,6 +32,12 @@ from cyborg_lite.rpc.dispatcher import serves_host
 from cyborg_lite.rpc.interface import Agents
 
 LOG = log.getLogger(__name__)
+
+LONGEST_RESTORE: Final = 60.0
+"""Seconds that the start of the agent waits for the drivers."""
+
+LONGEST_LATER_RESTORE: Final = 5.0
+"""Seconds that a scan waits for the drivers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +127,8 @@ class Modes:
         self._locks = locks  # shared with all components that change devices
         self._on_change = on_change  # called after each change of a device
         self._failures: dict[str, str] = {}  # of restores, by device address
+        # Their results tell whether the device has changed.
+        self._threads = DeviceThreads[bool]('modes')
 
     @serves_host(Agents.list_modes)
     def list_modes(self) -> tuple[DeviceModes, ...]:
@@ -189,47 +200,68 @@ class Modes:
         LOG.warning('Mode %s of device %s is restored', stored.mode, address)
         return True
 
-    def restore_all(self) -> bool:
+    def restore_all(self, longest: float = LONGEST_RESTORE) -> bool:
         """Restore the modes of all devices, then prepare the devices.
 
         A failure is logged when it begins and when it ends, and shown as the health of
-        the device. The next call tries again.
+        the device. The next call tries again. A driver that has not returned costs its
+        device only.
 
+        :param longest: seconds to wait for the drivers
         :returns: True if a device has changed
         """
-        has_changed = False
-        for device, driver in self._list_devices():
-            address, reason = device.control_address, ''
-            try:
-                has_changed |= self._set_up(device, driver)
-            except ServiceUnavailable as error:
-                # Another call changes the device. The result of the last restore stays.
-                LOG.info('Device %s is not set up now: %s', address, error.text)
-                continue
-            except CyborgError as error:
-                reason = error.text
-            except Exception:
-                # A bug in one driver must not affect the devices of other drivers.
-                LOG.exception('Preparing device %s failed', address)
-                reason = DRIVER_FAILED
-            if reason and reason != self._failures.get(address):
-                LOG.error('Mode or functions of %s not restored: %s', address, reason)
-            elif not reason and address in self._failures:
-                LOG.info('Restored the mode and functions of device %s', address)
-            if reason:
-                self._failures[address] = reason
-            else:
-                self._failures.pop(address, None)
+        calls = {
+            device.control_address: partial(self._try_set_up, device, driver)
+            for device, driver in self._list_devices()
+            if isinstance(driver, SetsModes | PreparesDevices)
+            and not self._threads.is_running(device.control_address)
+        }
+        results = self._threads.run(calls, longest)
+        for address in calls.keys() - results.keys():
+            self._record(address, UNFINISHED)
+        return any(results.values())
+
+    def _try_set_up(self, device: Device, driver: Driver) -> bool:
+        """Set up a device and record a failure; return True if it has changed."""
+        address, reason, has_changed = device.control_address, '', False
+        try:
+            has_changed = self._set_up(device, driver)
+        except ServiceUnavailable as error:
+            # Another call changes the device. The result of the last restore stays.
+            LOG.info('Device %s is not set up now: %s', address, error.text)
+            return False
+        except CyborgError as error:
+            reason = error.text
+        except Exception:
+            # A bug in one driver must not affect the devices of other drivers.
+            LOG.exception('Preparing device %s failed', address)
+            reason = DRIVER_FAILED
+        self._record(address, reason)
         return has_changed
 
+    def _record(self, address: str, reason: str) -> None:
+        """Log and keep a failed restore; an empty reason ends it."""
+        if reason and reason != self._failures.get(address):
+            LOG.error('Mode or functions of %s not restored: %s', address, reason)
+        elif not reason and address in self._failures:
+            LOG.info('Restored the mode and functions of device %s', address)
+        if reason:
+            self._failures[address] = reason
+        elif self._failures.pop(address, None) == UNFINISHED:
+            self._on_change()
+
     def amend(self, result: DiscoveryResult) -> DiscoveryResult:
-        """Add a failed restore to the health of a device."""
+        """Add a failed restore to the health of a device.
+
+        A device whose driver has not returned cannot be used.
+        """
         device, reason = result.device, self._failures.get(result.address)
         if reason is None or device is None or device.health is not Health.OK:
             return result
+        health = Health.FAILED if reason == UNFINISHED else Health.DEGRADED
         reason = f'Its mode or functions are not restored: {reason}'[:REASON_MAX_LENGTH]
-        degraded = replace(device, health=Health.DEGRADED, health_reason=reason)
-        return replace(result, device=degraded)
+        amended = replace(device, health=health, health_reason=reason)
+        return replace(result, device=amended)
 
     def _set_up(self, device: Device, driver: Driver) -> bool:
         """Restore the mode of a device and prepare it; return True for a change.

@@ -32,6 +32,7 @@ LOG = log.getLogger(__name__)
 _MAX_EVENTS_PER_CALL: Final = 100
 _RETRY_INTERVAL: Final = 2.0  # seconds
 _SHORTEST_TIMEOUT: Final = 1.0  # seconds
+_LONGEST_START: Final = 120.0  # seconds until a host that serves no calls is silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class Reporter:
         self._set_accepted = set_accepted
         self._wake_event = threading.Event()
         self._rebuilt = threading.Event()
+        self._started = time.monotonic()
         self._heartbeat_due = 0.0  # by the monotonic clock; the first is due at once
         # Digest of the report that the conductor has; None: it has no report.
         self._reported_digest: str | None = None
@@ -202,6 +204,14 @@ class Reporter:
         return number
 
     def _send_heartbeat(self, digest: str) -> None:
+        """Send a heartbeat, unless the host does not serve calls for too long.
+
+        :raises ServiceUnavailable: the start of the agent takes too long. The host
+            counts as down, so its free units are withheld.
+        """
+        is_late = time.monotonic() > self._started + _LONGEST_START
+        if is_late and not self._rebuilt.is_set():
+            raise ServiceUnavailable(what='The restore of the devices of this host')
         if not self._is_served:
             self._serve()
         is_reported = self._reported_digest is not None

@@ -223,6 +223,33 @@ def test_restore_does_not_wait_for_stuck_device(start: Start) -> None:
     assert {device.health for device in devices} == {Health.OK}
 
 
+def test_restore_hung_driver_costs_its_device_only(
+    kernel: FakeKernel, start: Start
+) -> None:
+    start().set_mode('sym')
+    kernel.reboot()
+    agent, returned = start(), threading.Event()
+
+    def hang(*_: object) -> None:
+        returned.wait()
+        raise DriverError(reason='It returned.')
+
+    with patch.object(IntelQat, 'set_mode', hang):
+        agent.modes.restore_all(0.5)
+        assert not agent.modes.restore_all(0.5)  # does not call the driver again
+        results = (agent.modes.amend(result) for result in agent.discovery.results)
+        devices = [result.device for result in results if result.device is not None]
+        failed = [item for item in devices if item.health is Health.FAILED]
+        assert [item.control_address for item in failed] == [_CARD]
+        assert 'has not returned' in failed[0].health_reason
+        assert len(devices) > 1
+        (thread,) = (t for t in threading.enumerate() if t.name == f'modes-{_CARD}')
+        returned.set()
+        thread.join()
+    agent.modes.restore_all()
+    assert agent.current() == ['sym']
+
+
 def test_modes_that_a_device_keeps_are_never_restored(tmp_path: Path) -> None:
     kernel = NvmeKernel('nvme-lvm', tmp_path)
     host = Host('compute-1', kernel.root, kernel)

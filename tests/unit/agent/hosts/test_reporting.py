@@ -348,3 +348,15 @@ def test_reports_reconcile_prepared_handles(agent: ReportingAgent) -> None:
     assert 'reconcile_handles' not in agent.send_reports()
     agent.driver.results = [discovery_result('0000:09:00.0')]
     assert agent.send_reports()[-1] == 'reconcile_handles'
+
+
+def test_host_that_never_serves_sends_no_heartbeat(
+    heartbeat_agent: ReportingAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It then counts as down, and its free units are withheld."""
+    monkeypatch.setattr(reporting, '_LONGEST_START', -1.0)
+    rebuilt = heartbeat_agent.reporter._rebuilt
+    rebuilt.clear()
+    assert heartbeat_agent.send_reports() == []
+    rebuilt.set()
+    assert heartbeat_agent.send_reports()[0] == 'heartbeat'
