@@ -7,7 +7,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.routes import ROUTES, find_controller
@@ -54,10 +54,6 @@ class ApiMetrics:
         template = _find_template(path)
         self._requests.labels(method, template, str(status)).inc()
         self._seconds.labels(method, template).observe(seconds)
-
-    def format_text(self) -> str:
-        """Return all metrics in the text format of Prometheus."""
-        return generate_latest(self.registry).decode()
 
     def serve(self, address: str, ports: Iterable[int]) -> int:
         """Serve the metrics on the first free port; return the port.

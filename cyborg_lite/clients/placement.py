@@ -92,7 +92,9 @@ class Placement:
     """Client of Placement.
 
     Every method raises ServiceUnavailable if Placement or Keystone does not answer, and
-    RemoteError if either returns an unexpected status.
+    RemoteError if either returns an unexpected status. Methods that read or change a
+    provider raise PlacementConflict if it does not exist any more, or if it has another
+    generation.
     """
 
     def __init__(self, remote: session.Remote) -> None:
@@ -194,7 +196,6 @@ class Placement:
     def rename_provider(self, node: TreeNode, name: str) -> TreeNode:
         """Rename a provider and keep its parent.
 
-        :raises PlacementConflict: the provider does not exist any more
         :raises ProviderExists: the name is in use
         """
         return self._update_provider(self._remote, node.uuid, name, node.parent_uuid)
@@ -204,7 +205,6 @@ class Placement:
     ) -> TreeNode:
         """Move a provider, with its subtree, below another parent, and rename it.
 
-        :raises PlacementConflict: the provider does not exist any more
         :raises ProviderExists: the name is in use
         :raises RemoteError: Placement is too old to move providers (status 406)
         """
@@ -234,10 +234,7 @@ class Placement:
     # --- inventories and traits ---
 
     def get_inventories(self, uuid: str) -> ProviderInventories:
-        """Return the inventories of a provider.
-
-        :raises PlacementConflict: the provider does not exist any more
-        """
+        """Return the inventories of a provider."""
         return _inventories(self._send(uuid, 'GET', 'inventories'))
 
     def set_inventories(
@@ -245,7 +242,6 @@ class Placement:
     ) -> ProviderInventories:
         """Replace all inventories of a provider.
 
-        :raises PlacementConflict: the provider generation has changed
         :raises ProviderInUse: a resource class with allocations would be removed
         """
         body = _inventories_body(generation, inventories)
@@ -282,19 +278,13 @@ class Placement:
         }
 
     def get_traits(self, uuid: str) -> ProviderTraits:
-        """Return the traits of a provider.
-
-        :raises PlacementConflict: the provider does not exist any more
-        """
+        """Return the traits of a provider."""
         return _traits(self._send(uuid, 'GET', 'traits'))
 
     def set_traits(
         self, uuid: str, generation: int, traits: Collection[str]
     ) -> ProviderTraits:
-        """Replace all traits of a provider.
-
-        :raises PlacementConflict: the provider generation has changed
-        """
+        """Replace all traits of a provider."""
         body = {'resource_provider_generation': generation, 'traits': sorted(traits)}
         return _traits(self._send(uuid, 'PUT', 'traits', body))
 
@@ -364,10 +354,7 @@ class Placement:
         )
 
     def get_usages(self, uuid: str) -> Mapping[str, int]:
-        """Return the allocated amounts of a provider, by resource class.
-
-        :raises PlacementConflict: the provider does not exist any more
-        """
+        """Return the allocated amounts of a provider, by resource class."""
         usages: Mapping[str, int] = self._send(uuid, 'GET', 'usages')['usages']
         return usages
 

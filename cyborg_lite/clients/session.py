@@ -81,13 +81,17 @@ class Remote:
         :raises RemoteError: any other status of 300 and above
         """
         status: int | None = None
+        context, headers = oslo_context.get_current(), {}
+        if context is not None:
+            # The global request id then appears in the logs of all services.
+            headers = {'X-OpenStack-Request-ID': context.global_id}
         try:
             with self.translate_errors():
                 response = self._adapter.request(
                     path,
                     method,
                     json=body,
-                    headers=_request_id_header(),
+                    headers=headers,
                     raise_exc=False,
                     stream=stream,
                     rate_semaphore=_UNLIMITED,
@@ -206,12 +210,6 @@ def _create_session() -> requests.Session:
     for scheme in ('http://', 'https://'):
         session.mount(scheme, TCPKeepAliveAdapter(pool_maxsize=_MAX_CONNECTIONS))
     return session
-
-
-def _request_id_header() -> dict[str, str]:
-    """Forward the global request id, which then appears in the logs of all services."""
-    context = oslo_context.get_current()
-    return {} if context is None else {'X-OpenStack-Request-ID': context.global_id}
 
 
 # Any: values of JSON.

@@ -102,7 +102,10 @@ class PciErrors:
             changed |= self._update_limits(errors)
             if changed:
                 self._file.write(_Content(boot_id, devices))
-            return _worst(usage, self._describe(errors))
+            health, reason = _describe(errors)
+            if _RANKS.index(health) <= _RANKS.index(usage.health):
+                return usage
+            return replace(usage, health=health, reason=reason)
 
     def _open(self, boot_id: str) -> dict[str, _Errors]:
         """Return the errors by address. A reboot of the host clears them."""
@@ -113,8 +116,16 @@ class PciErrors:
         return content.devices
 
     def _take_acknowledged(self, devices: Mapping[str, _Errors]) -> bool:
-        """Clear the errors that the operator has acknowledged."""
-        addresses = take_acknowledged(self._directory)
+        """Clear the errors that the operator has acknowledged, and remove the notes."""
+        addresses = []
+        try:
+            for note in sorted(self._directory.iterdir()):
+                note.unlink()
+                addresses.append(note.name)
+        except FileNotFoundError:
+            return False  # no error was ever acknowledged
+        except OSError as error:
+            LOG.error('Cannot read the acknowledged devices: %s', error)
         for address in addresses:
             LOG.info('The PCI errors of %s are acknowledged', address)
             if address in devices:
@@ -154,13 +165,6 @@ class PciErrors:
                 changed = True
         return changed
 
-    def _describe(self, errors: _Errors) -> tuple[Health, str]:
-        for severity, health in _HEALTH.items():
-            if severity in errors.since:
-                count = sum(number for _, number in errors.recent[severity])
-                return health, _sentence(severity, count, errors.since[severity])
-        return Health.OK, ''
-
 
 def acknowledge(state_path: Path, address: str) -> None:
     """Leave a note for the agent that the operator accepts the errors of a device.
@@ -175,35 +179,16 @@ def acknowledge(state_path: Path, address: str) -> None:
 def list_unhealthy(state_path: Path) -> dict[str, str]:
     """Return the unhealthy devices of the agent by address, each with the reason."""
     file = StateFile(state_path / _FILE, _Content, read_only=True)
-    content = file.read() or _Content()
-    reasons: dict[str, str] = {}
-    for address, errors in content.devices.items():
-        for severity, since in errors.since.items():
+    devices = (file.read() or _Content()).devices
+    reasons = {address: _describe(errors)[1] for address, errors in devices.items()}
+    return {address: reason for address, reason in reasons.items() if reason}
+
+
+def _describe(errors: _Errors) -> tuple[Health, str]:
+    """Return the health by the most severe limit that is reached, and the reason."""
+    for severity, health in _HEALTH.items():
+        if severity in errors.since:
             count = sum(number for _, number in errors.recent.get(severity, ()))
-            reasons.setdefault(address, _sentence(severity, count, since))
-    return reasons
-
-
-def take_acknowledged(directory: Path) -> list[str]:
-    """Return the acknowledged addresses and remove their notes."""
-    addresses = []
-    try:
-        for note in sorted(directory.iterdir()):
-            note.unlink()
-            addresses.append(note.name)
-    except FileNotFoundError:
-        return addresses
-    except OSError as error:
-        LOG.error('Cannot read the acknowledged devices: %s', error)
-    return addresses
-
-
-def _sentence(severity: str, count: int, since: str) -> str:
-    return f'{count} {severity} PCI errors since {since}'
-
-
-def _worst(usage: Usage, assessment: tuple[Health, str]) -> Usage:
-    health, reason = assessment
-    if _RANKS.index(health) <= _RANKS.index(usage.health):
-        return usage
-    return replace(usage, health=health, reason=reason)
+            since = errors.since[severity]
+            return health, f'{count} {severity} PCI errors since {since}'
+    return Health.OK, ''

@@ -24,7 +24,7 @@ def add_parsers(parsers: Parsers) -> None:
     key = add_command(commands, 'key', 'print the message key of a host', _print_key)
     key.add_argument('of_host', metavar='HOST', help='[DEFAULT] host of the agent')
     text = 'print the message key of the API'
-    add_command(commands, 'api-key', text, _print_api_key)
+    add_command(commands, 'api-key', text, _print_key).set_defaults(of_host=None)
 
 
 def _create_secret(conf: cfg.ConfigOpts) -> int:
@@ -39,13 +39,9 @@ def _create_secret(conf: cfg.ConfigOpts) -> int:
 
 
 def _print_key(conf: cfg.ConfigOpts) -> int:
-    peer = Peer(Role.AGENT, conf.command.of_host)
+    host = conf.command.of_host
+    peer = Peer(Role.API) if host is None else Peer(Role.AGENT, host)
     print(derive_key(message_keys.read_secret(conf), peer))
-    return 0
-
-
-def _print_api_key(conf: cfg.ConfigOpts) -> int:
-    print(derive_key(message_keys.read_secret(conf), Peer(Role.API)))
     return 0
 
 

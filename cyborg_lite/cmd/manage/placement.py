@@ -18,8 +18,7 @@ from cyborg_lite.conductor.jobs.runner import create_owner
 from cyborg_lite.conductor.ownership.sharing import SharingCheck
 from cyborg_lite.conductor.providers import pruning
 from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
-from cyborg_lite.conductor.providers.sync import PlacementSync, SyncMode, SyncResult
-from cyborg_lite.db.core.engine import Database
+from cyborg_lite.conductor.providers.sync import PlacementSync, SyncMode
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.base import CyborgError
@@ -114,11 +113,15 @@ def _audit(conf: cfg.ConfigOpts) -> int:
         published = db.read(providers.list_published_traits)
         lines = [line for host in hosts for line in auditor.audit(host, applies)]
         sharing = SharingCheck(db, placement, Nova.from_config(conf))
-        lines += [line for host in hosts for line in _sharing_lines(sharing, host)]
+        for host in hosts:
+            lines += _list_until_error(host, _sharing_lines(sharing, host))
         if not command.of_host:
-            lines += _unknown_host_lines(auditor, placement, hosts)
+            unknown = _unknown_host_lines(auditor, placement, hosts)
+            lines += _list_until_error('', unknown)
             if command.prune:
-                lines += _prune_names(db, placement, published)
+                texts = pruning.prune_names(db, placement, published)
+                pruned = (Line('', '', '', text, _DONE) for text in texts)
+                lines += _list_until_error('', pruned)
     empty = f'Placement is up to date for {format_count(len(hosts), "host")}.'
     print_records(conf, lines, _COLUMNS, empty, Line.as_json)
     outcomes = {line.outcome for line in lines}
@@ -140,40 +143,34 @@ class _Auditor:
 
         :param applies: remove the differences
         """
-        try:
-            if applies:
-                mode = SyncMode(deep=True, prune=self.prunes)
-                result = self.jobs.sync_in_mode(host, mode)
-            else:
-                result = self.sync.rehearse(host)
-        except CyborgError as error:
-            yield Line(host, '', '', error.full_text, _UNKNOWN)
-            return
-        yield from _result_lines(host, result, _DONE if applies else _PLANNED)
+        yield from _list_until_error(host, self._audit(host, applies))
+
+    def _audit(self, host: str, applies: bool) -> Iterator[Line]:
+        if applies:
+            mode = SyncMode(deep=True, prune=self.prunes)
+            result = self.jobs.sync_in_mode(host, mode)
+        else:
+            result = self.sync.rehearse(host)
+        outcome = _DONE if applies else _PLANNED
+        for change in result.changes:
+            yield Line(host, change.name, change.uuid, change.description, outcome)
+        for problem in result.problems:
+            yield Line(host, problem.name, problem.uuid, problem.reason, _SKIPPED)
 
 
-def _sharing_lines(sharing: SharingCheck, host: str) -> Iterator[Line]:
-    """Yield the conflicts with another service that uses our resource classes."""
+def _list_until_error(host: str, lines: Iterator[Line]) -> Iterator[Line]:
+    """Yield the lines, and a line for the error that ends them."""
     try:
-        for finding in sharing.check_host(host):
-            name, uuid = finding.provider_name, finding.provider_uuid
-            yield Line(host, name, uuid, finding.reason, _SKIPPED)
+        yield from lines
     except CyborgError as error:
         yield Line(host, '', '', error.full_text, _UNKNOWN)
 
 
-def _prune_names(
-    db: Database, placement: Placement, published: Collection[str]
-) -> Iterator[Line]:
-    """Delete custom traits and resource classes of this service that nobody uses.
-
-    :param published: names that this service had set on providers
-    """
-    try:
-        for text in pruning.prune_names(db, placement, published):
-            yield Line('', '', '', text, _DONE)
-    except CyborgError as error:
-        yield Line('', '', '', error.full_text, _UNKNOWN)
+def _sharing_lines(sharing: SharingCheck, host: str) -> Iterator[Line]:
+    """Yield the conflicts with another service that uses our resource classes."""
+    for finding in sharing.check_host(host):
+        name, uuid = finding.provider_name, finding.provider_uuid
+        yield Line(host, name, uuid, finding.reason, _SKIPPED)
 
 
 def _unknown_host_lines(
@@ -183,20 +180,7 @@ def _unknown_host_lines(
 
     They may belong to another deployment, so they are reported but never removed.
     """
-    try:
-        unknown_hosts = sorted(
-            placement.list_hosts_with_trait(OWNER_CYBORG) - set(known_hosts)
-        )
-    except CyborgError as error:
-        yield Line('', '', '', error.full_text, _UNKNOWN)
-        return
-    for host in unknown_hosts:
+    hosts = placement.list_hosts_with_trait(OWNER_CYBORG)
+    for host in sorted(hosts - set(known_hosts)):
         for line in auditor.audit(host, applies=False):
             yield replace(line, outcome=_UNKNOWN_HOST)
-
-
-def _result_lines(host: str, result: SyncResult, outcome: str) -> Iterator[Line]:
-    for change in result.changes:
-        yield Line(host, change.name, change.uuid, change.description, outcome)
-    for problem in result.problems:
-        yield Line(host, problem.name, problem.uuid, problem.reason, _SKIPPED)

@@ -98,10 +98,6 @@ class VgpuOffer:
         has_been = function.address in self._divided
         return has_been or bool(self.find_configured(function))
 
-    def is_same_without_functions(self, function: PciFunction) -> bool:
-        """Return True if a card offers the same without its virtual functions."""
-        return plan_layout(function, self.find_configured(function)) is not None
-
     def find_configured(self, function: PciFunction) -> tuple[str, ...]:
         """Return the vGPU types configured for a card; empty: it stays whole."""
         uuid = self._cards.hardware_id(function)

@@ -15,6 +15,7 @@ from cyborg_lite.drivers.nvidia.layout import (
     NO_TYPE,
     VgpuTypeCache,
     list_creatable_types,
+    plan_layout,
     read_layout,
 )
 from cyborg_lite.drivers.nvidia.nvml import Nvml
@@ -216,8 +217,9 @@ class VgpuHandles:
 
     def _remove_virtual_functions(self, handle: AllocatedHandle) -> None:
         card = PciFunction(self._offer.host, handle.control_address)
-        is_used = bool(read_layout(card).existing)
-        if is_used or not self._offer.is_same_without_functions(card):
+        planned = plan_layout(card, self._offer.find_configured(card))
+        # The card must offer the same without its virtual functions.
+        if read_layout(card).existing or planned is None:
             return
         with self._nvml.keep_closed():
             self._virtual.remove(card)
