@@ -45,9 +45,9 @@ class ListBitstreams(ListCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         query = {name: getattr(parsed_args, name) for name in _FILTERS}
-        answer = self.api.call('GET', '/bitstreams', query=query)
+        bitstreams = self.api.list_all('/bitstreams', 'bitstreams', query)
         extra = _VERDICT_COLUMNS if parsed_args.deployable else {}
-        return build_rows({**_COLUMNS, **extra}, answer['bitstreams'])
+        return build_rows({**_COLUMNS, **extra}, bitstreams)
 
 
 class LoadBitstream(ShowCommand):

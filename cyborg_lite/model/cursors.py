@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.text import format_value, is_storable
-from cyborg_lite.model.uuids import normalize_uuid
 
 _FORMAT: Final = 1
 # Characters of the text. Servers limit the length of a URL.
@@ -34,7 +33,6 @@ class Cursor:
     descending: bool
     value: Value  # by which the row is sorted; None: no value, or no sort key
     row: int  # number that orders rows with equal values
-    uuid: str  # of the row, for conductors that do not read cursors
 
 
 def encode(cursor: Cursor) -> str | None:
@@ -49,7 +47,6 @@ def encode(cursor: Cursor) -> str | None:
         cursor.descending,
         cursor.value,
         cursor.row,
-        cursor.uuid,
     ]
     text = json.dumps(fields, ensure_ascii=False, separators=(',', ':'))
     encoded = base64.urlsafe_b64encode(text.encode()).decode().rstrip('=')
@@ -79,22 +76,20 @@ def _read(text: str) -> Cursor | None:
     # A client can nest lists, and can write numbers that are too long to convert.
     except (ValueError, RecursionError):
         return None
-    if type(fields) is not list or len(fields) != 7 or fields[0] != _FORMAT:
+    if type(fields) is not list or len(fields) != 6 or fields[0] != _FORMAT:
         return None
     return _build(*fields[1:])
 
 
 def _build(*fields: Any) -> Cursor | None:
     """Return the cursor; None: a field is invalid. Any: JSON values."""
-    collection, sort_key, descending, value, row, uuid = fields
+    collection, sort_key, descending, value, row = fields
     is_valid = (
         _is_name(collection)
         and (sort_key is None or _is_name(sort_key))
         and type(descending) is bool
         and _is_value(value)
         and type(row) is int
-        and type(uuid) is str
-        and normalize_uuid(uuid) == uuid
     )
     return Cursor(*fields) if is_valid else None
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 T = TypeVar('T')
 
@@ -18,11 +18,12 @@ class Query:
     sort_key: str | None = None  # None: in the order of creation
     descending: bool = False
     detailed: bool = False  # True: include values that are expensive to read
-    # Position of the last row of the previous page; it replaces the marker, which
-    # conductors of earlier releases use instead. None: the marker applies.
-    cursor: str | None = None
+    cursor: str | None = None  # position of that row, instead of its uuid
     needs_cursor: bool = False  # True: the result is a `Page`
     brief: bool = False  # True: omit the attributes of deployables
+
+
+LATEST_FIRST: Final = Query(descending=True)
 
 
 class Page(tuple[T, ...]):

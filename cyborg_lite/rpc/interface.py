@@ -260,9 +260,9 @@ class Conductor(Protocol):
         """
 
     def list_device_events(
-        self, context: RequestContext, uuid: str
+        self, context: RequestContext, uuid: str, query: Query
     ) -> tuple[DeviceEvent, ...]:
-        """Return the latest events of a device, the latest first.
+        """Return a page of the events of a device.
 
         :raises DeviceNotFound: there is neither a device nor an event with the uuid
         """
@@ -393,9 +393,9 @@ class Conductor(Protocol):
         """
 
     def list_cleanings(
-        self, context: RequestContext, device_uuid: str
+        self, context: RequestContext, device_uuid: str, query: Query
     ) -> DeviceCleanings:
-        """Return the attach handles of a device and its cleaning runs, latest first.
+        """Return the attach handles of a device and a page of its cleaning runs.
 
         :raises DeviceNotFound: the device does not exist
         """

@@ -13,7 +13,8 @@ from cyborg_lite.model import uuids
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import format_value, is_storable
 
-PAGING: Final = ('limit', 'marker', 'sort_key', 'sort_dir')
+PAGES: Final = ('limit', 'marker')
+PAGING: Final = (*PAGES, 'sort_key', 'sort_dir')
 
 PREFIX: Final = 'name_prefix'
 

@@ -3,14 +3,15 @@
 
 from typing import Final
 
-from cyborg_lite.api.call import arguments
+from cyborg_lite.api.call import arguments, paging
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
-from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.microversion import V2_4, V2_5
 from cyborg_lite.api.views.bitstreams import BitstreamList, BitstreamView
 
 _FILTERS: Final = ('vendor', 'board', 'region', 'function')
+_SORTS: Final = ('image_uuid', 'image_name', 'size')
 
 
 class BitstreamCollection(Resource):
@@ -19,7 +20,11 @@ class BitstreamCollection(Resource):
     @expose(errors=(404,))
     @requires('cyborg:bitstream:get_all')
     @since(V2_4)
-    @accepts(arguments=(*_FILTERS, 'deployable'), selectable=(BitstreamView,))
+    @accepts(
+        arguments=(*_FILTERS, 'deployable'),
+        newer={V2_5: arguments.PAGING},
+        selectable=(BitstreamView,),
+    )
     def get(self, call: Call) -> BitstreamList:
         """List the bitstreams in Glance.
 
@@ -32,5 +37,7 @@ class BitstreamCollection(Resource):
         deployable = ''
         if 'deployable' in values:
             deployable = arguments.parse_uuid('deployable', values['deployable'])
+        query = paging.build_query(call)
         records = self.conductor.list_bitstreams(call.caller, filters, deployable)
-        return BitstreamList(records)
+        page = paging.select_page(query, records, *_SORTS)
+        return BitstreamList(page, paging.build_next_link(call, query, page))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
+from cyborg_lite.api.call import arguments, paging
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
@@ -14,6 +15,7 @@ from cyborg_lite.api.views.cleanings import CleaningList
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.devices import DeviceNotFound
 from cyborg_lite.model.devices.cleaning import UnitSelection
+from cyborg_lite.model.queries import Page
 from cyborg_lite.model.text import is_storable
 
 
@@ -33,16 +35,23 @@ class CleaningCollection(_CleaningResource):
     @expose()
     @requires('cyborg:cleaning:get_all')
     @since(V2_7)
-    @accepts()
+    @accepts(arguments=arguments.PAGES)
     def get(self, call: Call) -> CleaningList:
-        """List the units and the cleans of a device.
+        """List the units and the cleans of a device, the latest clean first.
 
         Each unit has the state of its cleaning, and each clean has its steps and its
         result. Only administrators see the UUIDs in reasons and errors.
         """
         uuid = self._select(call).device_uuid
-        device = self.conductor.list_cleanings(call.caller, uuid)
-        return CleaningList(uuid=uuid, units=device.units, cleanings=device.cleanings)
+        query = paging.build_history_query(call)
+        device = self.conductor.list_cleanings(call.caller, uuid, query)
+        page = Page.build(device.cleanings, device.cursor)
+        return CleaningList(
+            uuid=uuid,
+            units=device.units,
+            cleanings=page,
+            cleanings_links=paging.build_next_link(call, query, page),
+        )
 
 
 class RetryCleaning(_CleaningResource):

@@ -267,12 +267,14 @@ class DeviceEvents(Resource):
     @expose()
     @requires('cyborg:device:get_events')
     @since(V2_7)
-    @accepts(selectable=(DeviceEventView,))
+    @accepts(arguments=arguments.PAGES, selectable=(DeviceEventView,))
     def get(self, call: Call) -> DeviceEventList:
-        """List the latest 1000 events of a device, the latest first.
+        """List the events of a device, the latest first.
 
         The history of a removed device stays until it is purged.
         """
         uuid = call.parse_identifier(self.identifier, DeviceNotFound)
-        events = self.conductor.list_device_events(call.caller, uuid)
-        return DeviceEventList(uuid=uuid, events=events)
+        query = paging.build_history_query(call)
+        events = self.conductor.list_device_events(call.caller, uuid, query)
+        links = paging.build_next_link(call, query, events)
+        return DeviceEventList(uuid=uuid, events=events, events_links=links)

@@ -4,6 +4,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from cyborg_lite.api.call import arguments, paging
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
@@ -13,6 +14,12 @@ from cyborg_lite.errors.base import Forbidden, InvalidInput
 from cyborg_lite.model.arqs.usages import MAX_DAYS, UsageQuery
 from cyborg_lite.model.text import format_value, is_storable
 
+_SORTS: Final = (
+    'project_id',
+    'resource_class',
+    'device_profile_name',
+    'unit_hours',
+)
 _DEFAULT_DAYS: Final = 30
 _LONGEST_TEXT: Final = 40  # characters of a time
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -24,20 +31,24 @@ class UsageCollection(Resource):
     @expose()
     @requires('cyborg:usage:get')
     @since(V2_7)
-    @accepts(arguments=('start', 'end', 'project_id'))
+    @accepts(arguments=('start', 'end', 'project_id', *arguments.PAGING))
     def get(self, call: Call) -> UsageList:
         """Sum the use of units by project, resource class and device profile.
 
         The period has at most 366 days. A user sees the use of the project of the
         token, and an administrator the use of all projects or of one.
         """
-        query = _parse_query(call)
-        if query.project_id != call.caller.project_id and not call.caller.is_admin:
+        period, query = _parse_query(call), paging.build_query(call)
+        if period.project_id != call.caller.project_id and not call.caller.is_admin:
             reason = 'The use of other projects is shown to administrators only.'
             raise Forbidden(reason=reason)
-        report = self.conductor.sum_usages(call.caller, query)
+        report = self.conductor.sum_usages(call.caller, period)
+        page = paging.select_page(query, report.usages, *_SORTS)
         return UsageList(
-            start=_to_time(query.start), end=_to_time(report.end), usages=report.usages
+            start=_to_time(period.start),
+            end=_to_time(report.end),
+            usages=page,
+            usages_links=paging.build_next_link(call, query, page),
         )
 
 

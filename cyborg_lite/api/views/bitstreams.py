@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bitstreams in the responses of the API."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Final
+from typing import Any, Final
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.views.shapes import UUID, nullable
-from cyborg_lite.api.views.view import View
-from cyborg_lite.model.bitstreams.listing import ListedBitstream
+from cyborg_lite.api.microversion import V2_5
+from cyborg_lite.api.views.shapes import UUID, nullable, since
+from cyborg_lite.api.views.view import NEXT_LINKS, ListView, View
 
 _PROPERTIES: Final = {
     'name': 'bs-name',
@@ -59,17 +59,17 @@ class BitstreamView(View):
     reasons = [str]
 
 
-class BitstreamList(View):
-    """The bitstreams in Glance."""
+class BitstreamList(ListView):
+    """A page of the bitstreams in Glance."""
 
     bitstreams = [BitstreamView]
+    bitstreams_links = since(V2_5, NEXT_LINKS)
 
+    # Any: a namespace with the bitstreams of the page.
     @staticmethod
-    def render_bitstreams(
-        bitstreams: Iterable[ListedBitstream], call: Call
-    ) -> Iterator[SimpleNamespace]:
+    def render_bitstreams(page: Any, call: Call) -> Iterator[SimpleNamespace]:
         """Return the bitstreams with their image properties as fields."""
-        for bitstream in bitstreams:
+        for bitstream in page.bitstreams:
             values = bitstream.properties
             yield SimpleNamespace(
                 image_uuid=bitstream.image_uuid,

@@ -10,7 +10,7 @@ from cyborg_lite.api.views.shapes import (
     enum_of,
     nullable,
 )
-from cyborg_lite.api.views.view import LINKS, View
+from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, View
 from cyborg_lite.model.devices.cleaning import CleaningState, CleanState
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 
@@ -59,10 +59,11 @@ class CleaningView(View):
 
 
 class CleaningList(View):
-    """The units of a device, and its cleans, the latest first."""
+    """The units of a device, and a page of its cleans, the latest first."""
 
     _path = 'v2/devices/{uuid}/cleanings'
 
     units = [UnitView]
     cleanings = [CleaningView]
+    cleanings_links = NEXT_LINKS
     links = LINKS

@@ -226,9 +226,10 @@ class DeviceEventView(View):
 
 
 class DeviceEventList(View):
-    """The events of a device, the latest first."""
+    """A page of the events of a device, the latest first."""
 
     _path = 'v2/devices/{uuid}/events'
 
     events = [DeviceEventView]
+    events_links = NEXT_LINKS
     links = LINKS

@@ -4,7 +4,7 @@
 from datetime import datetime
 
 from cyborg_lite.api.views.shapes import nullable
-from cyborg_lite.api.views.view import LINKS, View
+from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, View
 
 
 class UnitUsageView(View):
@@ -47,4 +47,5 @@ class UsageList(View):
     start = datetime
     end = datetime
     usages = [UnitUsageView]
+    usages_links = NEXT_LINKS
     links = LINKS

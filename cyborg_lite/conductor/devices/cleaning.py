@@ -28,6 +28,9 @@ from cyborg_lite.model.devices.cleaning import (
 )
 from cyborg_lite.model.hosts import message_rules
 from cyborg_lite.model.jobs import Job
+from cyborg_lite.model.queries import (
+    Query,
+)
 from cyborg_lite.rpc.context import request_context
 from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Agents, Conductor
@@ -178,9 +181,9 @@ class CleaningService:
         self._database = database
 
     @serves(Conductor.list_cleanings)
-    def list(self, device_uuid: str) -> DeviceCleanings:
-        """Return the units of a device and its cleans."""
-        return self._database.read(cleanings.list_cleanings, device_uuid)
+    def list(self, device_uuid: str, query: Query) -> DeviceCleanings:
+        """Return the units of a device and a page of its cleans."""
+        return self._database.read(cleanings.list_cleanings, device_uuid, query)
 
     @serves(Conductor.retry_cleaning)
     def retry(self, selection: UnitSelection, actor: str) -> int:

@@ -38,9 +38,9 @@ class DeviceService:
         return self.database.read(devices.list_devices, query)
 
     @serves(Conductor.list_device_events)
-    def list_events(self, uuid: str) -> tuple[DeviceEvent, ...]:
-        """Return the latest events of a device, the latest first."""
-        return self.database.read(device_events.list_events, uuid)
+    def list_events(self, uuid: str, query: Query) -> tuple[DeviceEvent, ...]:
+        """Return a page of the events of a device."""
+        return self.database.read(device_events.list_events, uuid, query)
 
     @serves(Conductor.set_device_status)
     def set_status(

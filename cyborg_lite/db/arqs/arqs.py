@@ -7,7 +7,7 @@ the history in its transaction. The creation has no row; its time is that of the
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, Final
@@ -33,12 +33,10 @@ from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.query import (
     Collection,
-    Rows,
     as_strings,
     convert_rows,
-    fill_page,
+    list_page,
     name_columns,
-    select_page,
 )
 from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import Arq as Row
@@ -377,12 +375,8 @@ def list_arqs(session: Session, query: Query, scope: Scope) -> tuple[Arq, ...]:
     chosen, record = (
         (_WITH_DETAILS, _DETAILED_ARQ) if query.detailed else (_WITH_HANDLES, _ARQ)
     )
-
-    def read(page: Query) -> tuple[Rows, Iterable[Arq]]:
-        rows = select_page(session, chosen, page, _ARQS, scope_filter(scope))
-        return rows, convert_rows(rows, Row, record.read)
-
-    return fill_page(query, _ARQS, read)
+    collection = replace(_ARQS, visible=scope_filter(scope))
+    return list_page(session, chosen, query, collection, record.read)
 
 
 def _find_only_instance(query: Query) -> str | None:

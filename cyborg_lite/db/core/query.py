@@ -5,10 +5,10 @@ A row with an invalid value must not make its whole collection unreadable. Such 
 left out of the page, and the log names it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final, Protocol, TypeVar, TypeVarTuple
+from typing import Any, Final, TypeVar, TypeVarTuple
 
 from oslo_log import log
 from sqlalchemy import (
@@ -40,10 +40,13 @@ from cyborg_lite.model.text import format_value, is_storable
 LOG = log.getLogger(__name__)
 
 T = TypeVar('T')
-R = TypeVar('R', bound='HasUuid')
+R = TypeVar('R')
 Columns = TypeVarTuple('Columns')
 # Rows of a ``Record`` with a uuid. Any: ``UnreadableRow`` replaces some of them.
 Rows = Sequence[Any]
+
+# Rows of a page, and the function that converts one of them.
+ConvertibleRows = tuple[Rows, Callable[[Any], R]]
 
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
@@ -51,23 +54,20 @@ _EVERY_ROW: Final = true()
 _SORT_VALUE: Final = 'sort_value'  # column with the value of the sort key
 
 
-class HasUuid(Protocol):
-    """A record of a list."""
-
-    @property
-    def uuid(self) -> str:
-        """The uuid of its row."""
-
-
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A table, and the names by which clients may filter and sort it."""
+    """Rows of a table, and the names by which clients may filter and sort them."""
 
-    table: Any  # a class of `tables` that has the columns `id` and `uuid`
+    # A class of `tables` that has the column `id`. Without a column `uuid` the list has
+    # no sort keys, and only cursors are markers.
+    table: Any
     filters: Mapping[str, ColumnElement[Any] | InstrumentedAttribute[Any]]
-    sorts: Mapping[str, InstrumentedAttribute[Any]]
+    sorts: Mapping[str, InstrumentedAttribute[Any]] = field(default_factory=dict)
     # Columns of text by the filter for their first characters.
     prefixes: Mapping[str, InstrumentedAttribute[Any]] = field(default_factory=dict)
+    # SQL that is true for the rows that the caller may see. A marker of another row is
+    # unknown.
+    visible: ColumnElement[bool] = _EVERY_ROW
 
 
 # Any: a class of `tables`; SQL of any type.
@@ -81,7 +81,7 @@ class UnreadableRow:
     """Replaces a row in which a column has a value that its type does not allow."""
 
     row_id: int
-    uuid: str
+    uuid: str  # empty: the table has no uuids
     error: Exception
 
 
@@ -90,26 +90,23 @@ def select_page(
     statement: Select[*tuple[Any, ...]],
     query: Query,
     collection: Collection,
-    visible: ColumnElement[bool] = _EVERY_ROW,
 ) -> Rows:
     """Return the rows of ``statement`` that match the query, in a total order.
 
     Rows with equal sort keys are ordered by creation. Consecutive pages neither repeat
     nor skip a row when other rows are added or deleted in between.
 
-    :param visible: SQL that is true for the rows that the caller may see; a marker of
-        another row is unknown
     :raises InvalidInput: an unknown filter, sort key or marker, a cursor of another
         list, or not an integer where one is required
     """
-    chosen = apply_query(statement.where(visible), query, collection, visible)
+    chosen = apply_query(statement.where(collection.visible), query, collection)
     key = _sort_column(query, collection)
     if query.needs_cursor and key is not None:
         chosen = chosen.add_columns(key.label(_SORT_VALUE))
     rows = fetch_rows(session, chosen, collection.table)
     # Only an empty page after a marker costs a second SELECT.
     if query.cursor is None and query.marker is not None and not rows:
-        mark = _select_marker(query.marker, collection.table, visible)
+        mark = _select_marker(query.marker, collection)
         if session.scalar(mark) is None:
             reason = (
                 f'The marker {format_value(query.marker)} is not in the collection.'
@@ -119,14 +116,10 @@ def select_page(
 
 
 def apply_query(
-    statement: Select[*Columns],
-    query: Query,
-    collection: Collection,
-    visible: ColumnElement[bool] = _EVERY_ROW,
+    statement: Select[*Columns], query: Query, collection: Collection
 ) -> Select[*Columns]:
     """Return ``statement`` with the filters, the order and the limit of the query.
 
-    :param visible: SQL that is true for the rows that may be a marker
     :raises InvalidInput: an unknown filter or sort key, a cursor of another list, or
         not an integer
     """
@@ -136,8 +129,10 @@ def apply_query(
     if query.cursor is not None:
         statement = statement.where(_is_after_cursor(key, query, collection))
     elif query.marker is not None:
+        if not hasattr(collection.table, 'uuid'):
+            raise _invalid_cursor()
         mark = aliased(collection.table)
-        marker_id = _select_marker(query.marker, collection.table, visible)
+        marker_id = _select_marker(query.marker, collection)
         statement = statement.join(mark, mark.id == marker_id.scalar_subquery())
         statement = statement.where(
             _is_after_marker(key, mark, collection.table, query.descending)
@@ -318,15 +313,14 @@ def _invalid_cursor() -> InvalidInput:
     )
 
 
-# Any: a class of `tables`.
-def _select_marker(
-    marker: str, table: Any, visible: ColumnElement[bool]
-) -> Select[int]:
+def _select_marker(marker: str, collection: Collection) -> Select[int]:
     """Return the SELECT of the id of the marker, if the caller may see its row.
 
     The SELECT must not refer to the row of the list that it is compared with.
     """
-    return select(table.id).where(table.uuid == marker, visible).correlate(None)
+    table = collection.table
+    is_marker = table.uuid == marker
+    return select(table.id).where(is_marker, collection.visible).correlate(None)
 
 
 # Any: a class of `tables`.
@@ -343,7 +337,7 @@ def fetch_rows(
         return connection.execute(statement).all()
     except (ValueError, TypeError):
         keys = statement.with_only_columns(
-            table.id, table.uuid, maintain_column_froms=True
+            table.id, getattr(table, 'uuid', literal('')), maintain_column_froms=True
         )
         return [
             _fetch_row(connection, statement.where(table.id == key), key, uuid)
@@ -366,11 +360,17 @@ def convert_rows(rows: Rows, table: Any, convert: Callable[[Any], T]) -> Iterato
 
     :param convert: takes a row; raises if a value is invalid
     """
+    return (record for _, record in _pair_rows(rows, table, convert))
+
+
+def _pair_rows(
+    rows: Rows, table: Any, convert: Callable[[Any], T]
+) -> Iterator[tuple[AnyRow, T]]:
     for row in rows:
         try:
             if isinstance(row, UnreadableRow):
                 raise row.error
-            yield convert(row)
+            yield row, convert(row)
         except (ValueError, TypeError, AttributeError, MalformedData) as error:
             LOG.error(
                 'Row %s of table %s has an invalid value and is not shown. Correct or '
@@ -381,40 +381,60 @@ def convert_rows(rows: Rows, table: Any, convert: Callable[[Any], T]) -> Iterato
             )
 
 
-def fill_page(
+def list_page(
+    session: Session,
+    statement: Select[*tuple[Any, ...]],
     query: Query,
     collection: Collection,
-    read: Callable[[Query], tuple[Rows, Iterable[R]]],
+    convert: Callable[[Any], R],
+) -> tuple[R, ...]:
+    """Return a page of the rows of ``statement``, converted; see ``select_page``."""
+
+    def read(page: Query) -> ConvertibleRows[R]:
+        return select_page(session, statement, page, collection), convert
+
+    return fill_page(query, collection, read)
+
+
+def fill_page(
+    query: Query, collection: Collection, read: Callable[[Query], ConvertibleRows[R]]
 ) -> tuple[R, ...]:
     """Return a page that is as long as the query allows, despite skipped rows.
 
     Clients treat a page that is shorter than the limit as the last page.
 
-    :param read: reads one page: its rows, and the objects converted from them
+    :param read: reads one page: its rows, and the function that converts a row
     :returns: a ``Page`` if the query needs a cursor
     """
-    rows, converted = read(query)
-    items, last = list(converted), rows
-    while query.limit is not None and len(items) < query.limit == len(last):
-        last, converted = _read_following(query, rows, read)
-        items += converted
+    rows, convert = read(query)
+    pairs, last = list(_pair_rows(rows, collection.table, convert)), rows
+    while query.limit is not None and len(pairs) < query.limit == len(last):
+        last, convert = _read_following(query, collection, rows, read)
+        pairs += _pair_rows(last, collection.table, convert)
         rows = [*rows, *last]
-    items = items[: query.limit]
+    pairs = pairs[: query.limit]
+    items = tuple(record for _, record in pairs)
     if not query.needs_cursor:
-        return tuple(items)
-    has_next = items and len(items) == query.limit
-    row = _find_row(rows, items[-1].uuid) if has_next else None
+        return items
+    has_next = pairs and len(pairs) == query.limit
+    row = pairs[-1][0] if has_next else None
     return Page.build(items, _build_cursor(row, query, collection))
 
 
 def _read_following(
-    query: Query, rows: Rows, read: Callable[[Query], tuple[Rows, Iterable[R]]]
-) -> tuple[Rows, Iterable[R]]:
+    query: Query,
+    collection: Collection,
+    rows: Rows,
+    read: Callable[[Query], ConvertibleRows[R]],
+) -> ConvertibleRows[R]:
     """Return the page after the last of the rows that is still stored.
 
     The rows after it have been deleted since their SELECT, so that none is repeated.
     The client has not chosen these markers, so a deleted one must not be its error.
     """
+    if query.sort_key is None:
+        cursor = _build_cursor(rows[-1], query, collection)
+        return read(replace(query, marker=None, cursor=cursor))
     for row in reversed(rows):
         try:
             return read(replace(query, marker=row.uuid, cursor=None))
@@ -423,13 +443,8 @@ def _read_following(
     return read(query)
 
 
-def _find_row(rows: Rows, uuid: str) -> AnyRow:
-    """Return the row with the uuid, which is near the end."""
-    return next(row for row in reversed(rows) if row.uuid == uuid)
-
-
 def _build_cursor(
-    row: AnyRow | None, query: Query, collection: Collection
+    row: AnyRow | UnreadableRow | None, query: Query, collection: Collection
 ) -> str | None:
     """Return the position of a row in the list of the query.
 
@@ -445,7 +460,6 @@ def _build_cursor(
             descending=query.descending,
             value=value.isoformat() if isinstance(value, datetime) else value,
             row=row.row_id,
-            uuid=row.uuid,
         )
     )
 

@@ -27,6 +27,10 @@ from sqlalchemy.orm import Session
 from cyborg_lite import codec
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_ms
+from cyborg_lite.db.core.query import (
+    Collection,
+    list_page,
+)
 from cyborg_lite.db.core.records import AnyRow, From, Record
 from cyborg_lite.db.core.tables import (
     AttachHandle,
@@ -64,8 +68,12 @@ from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.jobs import CleanPayload, Job, JobType
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
+from cyborg_lite.model.queries import (
+    LATEST_FIRST,
+    Page,
+    Query,
+)
 
-_MAX_SHOWN: Final = 1000  # cleans of one device
 _MAX_STEP_TEXT: Final = 64  # characters, as the column of the job
 _ACCEPTED: Final = 'Declared clean by an operator; no step has run.'
 
@@ -281,8 +289,13 @@ _RECORD: Final = Record(
 )
 
 
-def list_cleanings(session: Session, device_uuid: str) -> DeviceCleanings:
-    """Return the units of a device and its cleans, the latest first.
+_CLEANINGS: Final = Collection(Cleaning, filters={})
+
+
+def list_cleanings(
+    session: Session, device_uuid: str, query: Query = LATEST_FIRST
+) -> DeviceCleanings:
+    """Return the units of a device and a page of its cleans.
 
     :raises DeviceNotFound: no device has the uuid
     """
@@ -295,15 +308,10 @@ def list_cleanings(session: Session, device_uuid: str) -> DeviceCleanings:
         .where(Deployable.device_id == device_id)
         .order_by(AttachHandle.id)
     )
-    records = session.execute(
-        _RECORD.select()
-        .where(Cleaning.device_id == device_id)
-        .order_by(Cleaning.id.desc())
-        .limit(_MAX_SHOWN)
-    )
-    return DeviceCleanings(
-        tuple(map(_UNIT.read, units)), tuple(map(_RECORD.read, records))
-    )
+    collection = replace(_CLEANINGS, visible=Cleaning.device_id == device_id)
+    page = list_page(session, _RECORD.select(), query, collection, _RECORD.read)
+    cursor = page.cursor if isinstance(page, Page) else None
+    return DeviceCleanings(tuple(map(_UNIT.read, units)), page, cursor)
 
 
 def retry_cleaning(session: Session, selection: UnitSelection, actor: str) -> int:

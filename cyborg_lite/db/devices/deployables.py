@@ -5,7 +5,6 @@ The package ``inventory`` writes both. Admins may add and delete attributes.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
 from typing import Final
 from uuid import uuid4
 
@@ -19,11 +18,12 @@ from cyborg_lite.db.core.column_types import read_attributes
 from cyborg_lite.db.core.generations import check_generation
 from cyborg_lite.db.core.query import (
     Collection,
-    Rows,
+    ConvertibleRows,
     apply_query,
     convert_rows,
     fetch_rows,
     fill_page,
+    list_page,
     name_columns,
     select_page,
 )
@@ -86,15 +86,11 @@ def list_deployables(session: Session, query: Query) -> tuple[DeployableRecord, 
     :raises InvalidInput: an unknown filter, sort key or marker
     """
 
-    def read(page: Query) -> tuple[Rows, Iterable[DeployableRecord]]:
+    def read(page: Query) -> ConvertibleRows[DeployableRecord]:
         rows = select_page(session, _DEPLOYABLE.select(), page, _DEPLOYABLES)
         attributes = _attributes(session, page) if rows and not query.brief else {}
-        return rows, convert_rows(
-            rows,
-            Row,
-            lambda row: _DEPLOYABLE.read(
-                row, attributes=tuple(attributes.get(row.row_id, ()))
-            ),
+        return rows, lambda row: _DEPLOYABLE.read(
+            row, attributes=tuple(attributes.get(row.row_id, ()))
         )
 
     return fill_page(query, _DEPLOYABLES, read)
@@ -127,6 +123,7 @@ _ATTRIBUTES: Final = Collection(
     sorts=name_columns(
         AttributeRow, 'uuid', 'deployable_id', 'key', 'created_at', 'updated_at'
     ),
+    visible=AttributeRow.hidden.is_(False),
 )
 
 
@@ -136,13 +133,7 @@ def list_attributes(session: Session, query: Query) -> tuple[Attribute, ...]:
     :raises InvalidInput: an unknown filter, sort key or marker, or a deployable id that
         is no integer
     """
-
-    def read(page: Query) -> tuple[Rows, Iterable[Attribute]]:
-        is_shown = AttributeRow.hidden.is_(False)
-        rows = select_page(session, _ATTRIBUTE.select(), page, _ATTRIBUTES, is_shown)
-        return rows, convert_rows(rows, AttributeRow, _ATTRIBUTE.read)
-
-    return fill_page(query, _ATTRIBUTES, read)
+    return list_page(session, _ATTRIBUTE.select(), query, _ATTRIBUTES, _ATTRIBUTE.read)
 
 
 def create_attribute(

@@ -9,7 +9,7 @@ is usable again as soon as the device is.
 import functools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,9 +32,8 @@ from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.generations import check_generation
 from cyborg_lite.db.core.query import (
     Collection,
-    Rows,
+    ConvertibleRows,
     apply_query,
-    convert_rows,
     fill_page,
     name_columns,
     select_page,
@@ -117,14 +116,10 @@ def list_devices(session: Session, query: Query) -> tuple[DeviceRecord, ...]:
     :raises InvalidInput: an unknown filter, sort key or marker
     """
 
-    def read(page: Query) -> tuple[Rows, Iterable[DeviceRecord]]:
+    def read(page: Query) -> ConvertibleRows[DeviceRecord]:
         rows = select_page(session, _DEVICE.select(), page, _DEVICES)
         arqs = _arqs_by_device(session, page) if rows and page.detailed else {}
-        return rows, convert_rows(
-            rows,
-            Row,
-            lambda row: _DEVICE.read(row, arqs=tuple(arqs.get(row.row_id, ()))),
-        )
+        return rows, lambda row: _DEVICE.read(row, arqs=tuple(arqs.get(row.row_id, ())))
 
     return fill_page(query, _DEVICES, read)
 

@@ -2,7 +2,7 @@
 """Services: the daemons, their heartbeats and their states."""
 
 from collections.abc import Collection as AnyCollection
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import uuid4
@@ -22,11 +22,8 @@ from cyborg_lite.db.core.change import Upsert, change
 from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.query import (
     Collection,
-    Rows,
-    convert_rows,
-    fill_page,
+    list_page,
     name_columns,
-    select_page,
 )
 from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import Service as Row
@@ -80,12 +77,8 @@ def list_services(session: Session, query: Query | None = None) -> tuple[Service
     :param query: None: all services
     :raises InvalidInput: an unknown filter, sort key or marker
     """
-
-    def read(page: Query) -> tuple[Rows, Iterable[Service]]:
-        rows = select_page(session, _SERVICE.select(), page, _SERVICES)
-        return rows, convert_rows(rows, Row, _SERVICE.read)
-
-    return fill_page(query or Query(), _SERVICES, read)
+    chosen = query or Query()
+    return list_page(session, _SERVICE.select(), chosen, _SERVICES, _SERVICE.read)
 
 
 # --- heartbeats ---

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """History of devices: the steps that other modules store in their transactions."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -18,18 +19,25 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_utc
+from cyborg_lite.db.core.query import (
+    Collection,
+    list_page,
+)
 from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import Deployable, Device
 from cyborg_lite.db.core.tables import DeviceEvent as Row
 from cyborg_lite.db.jobs import outbox
 from cyborg_lite.errors.devices import DeviceNotFound
 from cyborg_lite.model.devices.events import (
-    MAX_EVENTS,
     DeviceEvent,
     DeviceEventKind,
     EventDetails,
 )
 from cyborg_lite.model.notifications import DEVICE_EVENT_TYPES, DevicePayload
+from cyborg_lite.model.queries import (
+    LATEST_FIRST,
+    Query,
+)
 
 _COLUMNS: Final = ('device_uuid', 'hostname', 'kind', 'unit', 'value', 'reason', 'at')
 _NO_DETAILS: Final = EventDetails()
@@ -136,24 +144,25 @@ def _notify(
     outbox.add_notifications(session, *DEVICE_EVENT_TYPES[kind], payloads)
 
 
-def list_events(session: Session, device_uuid: str) -> tuple[DeviceEvent, ...]:
-    """Return the latest events of a device, the latest first.
+_EVENTS: Final = Collection(Row, filters={})
+
+
+def list_events(
+    session: Session, device_uuid: str, query: Query = LATEST_FIRST
+) -> tuple[DeviceEvent, ...]:
+    """Return events of a device.
 
     The history of a removed device can be read until it is purged.
 
     :raises DeviceNotFound: there is neither a device nor an event with the uuid
     """
-    rows = session.execute(
-        _EVENT.select()
-        .where(Row.device_uuid == device_uuid)
-        .order_by(Row.id.desc())
-        .limit(MAX_EVENTS)
-    ).all()
-    if not rows:
+    collection = replace(_EVENTS, visible=Row.device_uuid == device_uuid)
+    events = list_page(session, _EVENT.select(), query, collection, _EVENT.read)
+    if not events and query.cursor is None:
         device = select(Device.id).where(Device.uuid == device_uuid)
         if session.scalar(device) is None:
             raise DeviceNotFound(uuid=device_uuid)
-    return tuple(map(_EVENT.read, rows))
+    return events
 
 
 def delete_old_events(session: Session, before: datetime) -> int:

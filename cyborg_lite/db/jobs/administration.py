@@ -6,7 +6,6 @@ of the job type knows which resources it must release.
 """
 
 from collections.abc import Collection as Strings
-from collections.abc import Iterable
 from typing import Final
 
 from sqlalchemy import case, delete, func, literal, select, update
@@ -16,11 +15,8 @@ from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_ms
 from cyborg_lite.db.core.query import (
     Collection,
-    Rows,
-    convert_rows,
-    fill_page,
+    list_page,
     name_columns,
-    select_page,
 )
 from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import Job as Row
@@ -75,12 +71,7 @@ def list_job_page(session: Session, query: Query) -> tuple[JobRecord, ...]:
 
     :raises InvalidInput: an unknown filter, sort key or marker
     """
-
-    def read(page: Query) -> tuple[Rows, Iterable[JobRecord]]:
-        rows = select_page(session, _JOB.select(), page, _JOBS)
-        return rows, convert_rows(rows, Row, _JOB.read)
-
-    return fill_page(query, _JOBS, read)
+    return list_page(session, _JOB.select(), query, _JOBS, _JOB.read)
 
 
 def request_job(session: Session, new: NewJob) -> JobRecord:

@@ -7,7 +7,7 @@ profile that has it now.
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final, cast
 
@@ -31,11 +31,9 @@ from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.generations import check_generation
 from cyborg_lite.db.core.query import (
     Collection,
-    Rows,
     convert_rows,
-    fill_page,
+    list_page,
     name_columns,
-    select_page,
 )
 from cyborg_lite.db.core.tables import (
     Arq,
@@ -141,17 +139,13 @@ def list_profiles(
         # A row that cannot be read is skipped below.
         with suppress(ValueError, TypeError):
             return _list_named_profiles(session, names, viewer)
-    statement, visible = PROFILE.select(), is_visible_to(viewer)
+    statement = PROFILE.select()
+    collection = dataclasses.replace(_PROFILES, visible=is_visible_to(viewer))
     if names is not None:
         storable = [name for name in names if is_storable(name)]
         statement = statement.where(has_any_name(storable))
     query = dataclasses.replace(query, filters=filters)
-
-    def read(page: Query) -> tuple[Rows, Iterable[DeviceProfile]]:
-        rows = select_page(session, statement, page, _PROFILES, visible)
-        return rows, convert_rows(rows, Row, PROFILE.read)
-
-    return fill_page(query, _PROFILES, read)
+    return list_page(session, statement, query, collection, PROFILE.read)
 
 
 def preview_change(

@@ -7,6 +7,7 @@ loses its device. A unit that is idle, or whose host is down, is used as well.
 
 from dataclasses import dataclass
 from typing import Final
+from uuid import NAMESPACE_OID, uuid5
 
 MAX_ROWS: Final = 10_000
 """Largest number of sums in one answer."""
@@ -35,6 +36,12 @@ class UnitUsage:
     resource_class: str
     device_profile_name: str
     milliseconds: int
+
+    @property
+    def uuid(self) -> str:
+        """The uuid that marks the use in a list, made of project, class and profile."""
+        keys = self.project_id, self.resource_class, self.device_profile_name
+        return str(uuid5(NAMESPACE_OID, repr(keys)))
 
     @property
     def unit_hours(self) -> float:

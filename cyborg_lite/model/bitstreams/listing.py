@@ -43,6 +43,11 @@ class ListedBitstream:
     properties: Mapping[str, str]  # the properties of ``SHOWN`` that the image has
     reasons: tuple[str, ...]  # empty: the image can be loaded
 
+    @property
+    def uuid(self) -> str:
+        """The uuid that marks the image in a list."""
+        return self.image_uuid
+
 
 def filter_images(
     images: Iterable[Image], filters: Mapping[str, str]

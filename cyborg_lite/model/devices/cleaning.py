@@ -143,10 +143,11 @@ class UnitState:
 
 @dataclass(frozen=True, slots=True)
 class DeviceCleanings:
-    """The units of a device and their cleans, the latest clean first."""
+    """The units of a device and a page of their cleans."""
 
     units: tuple[UnitState, ...] = ()
     cleanings: tuple[CleaningRecord, ...] = ()
+    cursor: str | None = None  # of the page
 
 
 @dataclass(frozen=True, slots=True)

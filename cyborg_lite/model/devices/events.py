@@ -4,10 +4,7 @@
 import enum
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
-
-MAX_EVENTS: Final = 1000
-"""Largest number of events in one answer."""
+from typing import Any
 
 
 class DeviceEventKind(enum.StrEnum):

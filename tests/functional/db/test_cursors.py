@@ -256,8 +256,7 @@ def test_long_value_falls_back_to_uuid(newest: Client, database: Database) -> No
 
 # --- invalid cursors --------------------------------------------------------------
 
-_UUID: Final = '00000000-0000-4000-8000-000000000000'
-_POSITION: Final = Cursor('devices', None, False, None, 1, _UUID)
+_POSITION: Final = Cursor('devices', None, False, None, 1)
 _REFUSED: Final = (
     replace(_POSITION, collection='deployables'),
     replace(_POSITION, sort_key='model', value='T4'),
@@ -329,8 +328,8 @@ def test_cursor_with_wrong_type_is_refused(
         replace(_POSITION, sort_key='created_at', value='0002-01-01T00:00:00+14:00'),
         replace(_POSITION, sort_key='created_at', value='9998-12-31T23:59:59.9-14:00'),
         replace(_POSITION, sort_key='created_at'),
-        Cursor('attributes', 'deployable_id', False, -(2**31), 1, _UUID),
-        Cursor('arqs', 'uuid', False, '', 2**31 - 1, _UUID),
+        Cursor('attributes', 'deployable_id', False, -(2**31), 1),
+        Cursor('arqs', 'uuid', False, '', 2**31 - 1),
     ],
     ids=str,
 )
@@ -362,7 +361,6 @@ _ANYTHING: Final[tuple[Any, ...]] = (
     "'; --",
     '2026-11-21T10:00:00+00:00',
     '0001-01-01',
-    _UUID,
     [],
     {},
 )
@@ -374,7 +372,7 @@ def test_no_cursor_causes_server_error(newest: Client, database: Database) -> No
     source, statuses = random.Random(31), Counter[int]()
     for _ in range(400):
         sort_key = source.choice(_TIMES)
-        fields: list[Any] = [1, 'devices', sort_key, False, None, 1, _UUID]
+        fields: list[Any] = [1, 'devices', sort_key, False, None, 1]
         for place in source.sample(range(len(fields)), source.choice([1, 1, 1, 2])):
             fields[place] = source.choice(_ANYTHING)
         text = base64.urlsafe_b64encode(json.dumps(fields).encode()).decode()

@@ -14,8 +14,7 @@ from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model import cursors, uuids
 from cyborg_lite.model.cursors import Cursor
 
-UUID: Final = '00000000-0000-4000-8000-00000000000a'
-CURSOR: Final = Cursor('devices', 'model', False, 'T4', 7, UUID)
+CURSOR: Final = Cursor('devices', 'model', False, 'T4', 7)
 
 
 def pack(content: object) -> str:
@@ -48,7 +47,7 @@ def test_encode_long_value_returns_none() -> None:
     assert cursors.encode(replace(CURSOR, value='x' * 3000)) is None
 
 
-VALID: Final = [1, 'devices', 'model', False, 'T4', 7, UUID]
+VALID: Final = [1, 'devices', 'model', False, 'T4', 7]
 
 
 @pytest.mark.parametrize(
@@ -76,19 +75,16 @@ VALID: Final = [1, 'devices', 'model', False, 'T4', 7, UUID]
         pack([1, 'devices', '', *VALID[3:]]),
         pack([1, 'devices', 5, *VALID[3:]]),
         pack([1, 'devices', 'model', 0, *VALID[4:]]),
-        pack([1, 'devices', 'model', False, 1.5, 7, UUID]),
-        pack([1, 'devices', 'model', False, float('nan'), 7, UUID]),
-        pack([1, 'devices', 'model', False, ['T4'], 7, UUID]),
-        pack([1, 'devices', 'model', False, {}, 7, UUID]),
-        pack([1, 'devices', 'model', False, 'a\0', 7, UUID]),
-        pack([1, 'devices', 'model', False, '\ud800', 7, UUID]),
-        pack([1, 'devices', 'model', False, 'T4', True, UUID]),
-        pack([1, 'devices', 'model', False, 'T4', '7', UUID]),
-        pack([1, 'devices', 'model', False, 'T4', None, UUID]),
-        pack([1, 'devices', 'model', False, 'T4', 7, None]),
-        pack([1, 'devices', 'model', False, 'T4', 7, UUID.upper()]),
-        pack([1, 'devices', 'model', False, 'T4', 7, 'x']),
-        pack([1, 'devices', 'model', False, 'x' * 3000, 7, UUID]),
+        pack([1, 'devices', 'model', False, 1.5, 7]),
+        pack([1, 'devices', 'model', False, float('nan'), 7]),
+        pack([1, 'devices', 'model', False, ['T4'], 7]),
+        pack([1, 'devices', 'model', False, {}, 7]),
+        pack([1, 'devices', 'model', False, 'a\0', 7]),
+        pack([1, 'devices', 'model', False, '\ud800', 7]),
+        pack([1, 'devices', 'model', False, 'T4', True]),
+        pack([1, 'devices', 'model', False, 'T4', '7']),
+        pack([1, 'devices', 'model', False, 'T4', None]),
+        pack([1, 'devices', 'model', False, 'x' * 3000, 7]),
     ],
 )
 def test_decode_malformed_text_is_refused(text: str) -> None:

@@ -50,7 +50,7 @@ FINGERPRINTS: Final = {
     'Deployable': '757469f37f77',
     'DeployableRecord': '1a2d5bd635de',
     'Device': '9f2ac1d13633',
-    'DeviceCleanings': '708487172ed1',
+    'DeviceCleanings': 'a07137be34d3',
     'DeviceConfiguration': 'ca88715e757b',
     'DeviceEvent': '18cdeb52e8e1',
     'DeviceEventKind': 'f77052c2c0af',

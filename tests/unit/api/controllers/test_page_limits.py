@@ -1,12 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the largest page of collections, since microversion 2.5."""
 
+from typing import Any
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import pytest
+from sqlalchemy import update
 
 from cyborg_lite.api.app import assemble
+from cyborg_lite.db.core.tables import AttachHandle, Device
+from cyborg_lite.db.devices import cleanings
+from cyborg_lite.db.inventory import device_events
+from cyborg_lite.model.arqs.usages import UnitUsage, UsageReport
+from cyborg_lite.model.bitstreams.listing import ListedBitstream
+from cyborg_lite.model.devices.cleaning import CleanState, UnitSelection
+from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from tests.builders.device_rows import add_device
+from tests.builders.unclean_units import release_unit
 from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import Client, build_configuration
 
@@ -31,14 +42,81 @@ def test_page_has_at_most_maximum(small: Client, query: str, number: int) -> Non
     assert answer.json['devices_links'][0]['rel'] == 'next'
 
 
+def walk(client: Client, path: str, query: str = '') -> list[Any]:
+    """Return the elements of all pages; the name of the list ends the path."""
+    key, elements = path.rpartition('/')[2], []
+    following: str | None = query
+    while following is not None:
+        answer = client.get(f'{path}?{following}').json
+        assert len(answer[key]) <= 2
+        elements += answer[key]
+        links = answer.get(f'{key}_links')
+        following = urlsplit(links[0]['href']).query if links else None
+    return elements
+
+
 def test_next_links_lead_through_all_elements(small: Client) -> None:
-    uuids, path = [], '/devices'
-    while path:
-        answer = small.at('2.5').get(path).json
-        uuids += [device['uuid'] for device in answer['devices']]
-        links = answer.get('devices_links')
-        path = f'/devices?{urlsplit(links[0]["href"]).query}' if links else ''
+    uuids = [device['uuid'] for device in walk(small.at('2.5'), '/devices')]
     assert uuids == list(small.conductor.devices)
+
+
+def test_device_events_are_paged_latest_first(small: Client) -> None:
+    uuid = next(iter(small.conductor.devices))
+    for number in range(5):
+        details = EventDetails(value=str(number))
+        small.conductor.database.write(
+            device_events.add_events,
+            Device.uuid == uuid,
+            DeviceEventKind.MODE_CHANGED,
+            details,
+        )
+    events = walk(small.at('2.7'), f'/devices/{uuid}/events')
+    assert [event['value'] for event in events] == list('43210')
+    assert small.at('2.7').get(f'/devices/{uuid}/events?marker={uuid}').status == 400
+
+
+def test_device_cleanings_are_paged_latest_first(small: Client) -> None:
+    database = small.conductor.database
+    uuid = release_unit(database)
+    used = update(AttachHandle).values(clean_state=CleanState.USED)
+    for actor in 'abcde':
+        database.write(lambda session: session.execute(used))
+        database.write(cleanings.accept_units, UnitSelection(uuid), actor)
+    path = f'/devices/{uuid}/cleanings'
+    assert [item['actor'] for item in walk(small.at('2.7'), path)] == list('edcba')
+    answer = small.at('2.7').get(f'{path}?limit=1').json
+    assert (len(answer['cleanings']), len(answer['units'])) == (1, 1)
+
+
+def test_usages_are_paged_and_sorted(small: Client) -> None:
+    usages = [
+        UnitUsage(None if name == 'c' else name, 'PGPU', 'gpu', hours * 3_600_000)
+        for hours, name in enumerate('dabce')
+    ]
+    small.conductor.answers['sum_usages'] = UsageReport(tuple(usages), 2**40)
+    for query, expected in {
+        '': ['d', 'a', 'b', None, 'e'],
+        'sort_key=project_id': ['a', 'b', 'd', 'e', None],
+        'sort_key=unit_hours&sort_dir=desc': ['e', None, 'b', 'a', 'd'],
+    }.items():
+        listed = walk(small.at('2.7'), '/usages', query)
+        assert [item['project_id'] for item in listed] == expected
+    for query in ('sort_key=milliseconds', f'marker={UUID(int=1)}', 'marker=x'):
+        assert small.at('2.7').get(f'/usages?{query}').status == 400
+
+
+def test_bitstreams_are_paged_since_2_5(small: Client) -> None:
+    names = 'cab'
+    small.conductor.answers['list_bitstreams'] = tuple(
+        ListedBitstream(str(UUID(int=number)), name, 7, {}, ())
+        for number, name in enumerate(names)
+    )
+    for query, expected in {'': 'cab', 'sort_key=image_name': 'abc'}.items():
+        listed = walk(small.at('2.5'), '/bitstreams', query)
+        assert ''.join(item['image_name'] for item in listed) == expected
+    older = small.at('2.4').get('/bitstreams').json
+    assert (len(older['bitstreams']), list(older)) == (3, ['bitstreams'])
+    assert small.at('2.4').get('/bitstreams?limit=1').status == 400
 
 
 @pytest.mark.parametrize('limit', ['0', '-1', 'x', '%D9%A3', ''])

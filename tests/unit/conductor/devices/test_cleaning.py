@@ -26,6 +26,7 @@ from cyborg_lite.model.devices.cleaning import (
     UnitSelection,
 )
 from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.queries import LATEST_FIRST
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.interface import Agents
 from tests.builders.rows import OWNER, PROJECT, add_arqs
@@ -150,7 +151,7 @@ def test_failed_step_withholds_unit(database: Database) -> None:
     service = CleaningService(database)
     assert service.retry(UnitSelection(device), 'Jo') == 1
     run(database, ScriptedAgents(build_progress(SUCCEEDED, 'erase', 'verify')))
-    first, second = service.list(device).cleanings
+    first, second = service.list(device, LATEST_FIRST).cleanings
     assert (first.state, first.actor, second.state) == ('succeeded', 'Jo', 'failed')
 
 

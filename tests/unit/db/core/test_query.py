@@ -188,11 +188,8 @@ def test_select_page_marker_of_another_table_raises(profiles: Database) -> None:
 
 def _read_page(database: Database, page_query: Query) -> Page[Profile]:
     def read(session: Session) -> tuple[Profile, ...]:
-        def select_rows(page: Query) -> tuple[query.Rows, list[Profile]]:
-            rows = query.select_page(session, PROFILE.select(), page, _PROFILES)
-            return rows, [PROFILE.read(row) for row in rows]
-
-        return query.fill_page(page_query, _PROFILES, select_rows)
+        statement = PROFILE.select()
+        return query.list_page(session, statement, page_query, _PROFILES, PROFILE.read)
 
     page = database.read(read)
     assert isinstance(page, Page)
@@ -212,10 +209,15 @@ def test_fill_page_deleted_unreadable_rows_are_no_error(
     """The first two rows cannot be read; others delete them before the next SELECT."""
 
     def read(session: Session) -> str:
-        def select_rows(page: Query) -> tuple[query.Rows, list[Profile]]:
+        def convert(row: Any) -> Profile:
+            if row.name in 'ba':
+                raise ValueError(row.name)
+            return PROFILE.read(row)
+
+        def select_rows(page: Query) -> query.ConvertibleRows[Profile]:
             rows = query.select_page(session, PROFILE.select(), page, _PROFILES)
             _delete_profiles(session, deleted)
-            return rows, [PROFILE.read(row) for row in rows if row.name in 'dc']
+            return rows, convert
 
         page = query.fill_page(Query(limit=2), _PROFILES, select_rows)
         return ''.join(profile.name for profile in page)
