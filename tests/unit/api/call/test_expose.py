@@ -11,8 +11,6 @@ from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import REQUEST, accepts, expose, requires, since
 from cyborg_lite.api.call.validation import Schema
 from cyborg_lite.api.microversion import V2_3, V2_4
-from cyborg_lite.api.views.jobs import JobView
-from cyborg_lite.api.views.view import Link
 from cyborg_lite.errors.base import CyborgError, Forbidden, InvalidInput
 from cyborg_lite.errors.requests import NotAcceptable
 from tests.support.api.calls import build_api_context, build_call, build_request
@@ -59,35 +57,6 @@ def test_decorators_report_first_error(call: Call, refusal: type[CyborgError]) -
     """The calls also contain all the later errors."""
     with pytest.raises(refusal):
         respond(make, call)
-
-
-def test_decorators_publish_their_arguments() -> None:
-    """The API document is built from the arguments."""
-
-    @expose(status=201, accepted=(JobView,), errors=(409,))
-    @requires(RULE, service_for='Making')
-    @since(V2_4)
-    @accepts(arguments=('a',), filters=('b',), newer={V2_4: ('c',)}, body=LIST)
-    def post(_controller: Any, call: Call) -> Link | JobView:
-        return Link()
-
-    facts = {name: getattr(post, name) for name in _FACTS}
-    assert facts == _FACTS
-
-
-_FACTS: Final[dict[str, Any]] = {
-    'views': (Link,),
-    'status': 201,
-    'accepted': (JobView,),
-    'errors': (409,),
-    'rule': RULE,
-    'service_for': 'Making',
-    'since': V2_4,
-    'arguments': ('a',),
-    'filters': ('b',),
-    'newer': {'c': V2_4},
-    'body': LIST,
-}
 
 
 def test_check_outside_expose_is_refused() -> None:

@@ -171,6 +171,7 @@ def test_bind_missing_field_is_named(nova: Client, field: str) -> None:
         ([*build_bind(), *build_unbind()], 'the operations must be all add or all'),
         ([build_add('hostname', 'a')], 'lacks device_rp_uuid, instance_uuid.'),
         (build_bind('x'), '/instance_uuid must be a UUID.'),
+        (build_bind_with('device_rp_uuid', 5), '/device_rp_uuid must be a UUID.'),
         (build_bind(hostname=''), '/hostname must be a string of 1 to 255 characters'),
         (build_bind(INSTANCE, build_add('hostname', 'b')), '/hostname is repeated.'),
         ([build_add('state', 'Bound')], 'the path /state does not exist.'),

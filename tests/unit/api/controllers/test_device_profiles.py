@@ -330,7 +330,9 @@ def test_delete_profile_in_use_returns_409(client: Client) -> None:
 # --- unsupported operations -------------------------------------------------------
 
 
-@pytest.mark.parametrize('method', ['PUT', 'PATCH', 'OPTIONS', 'TRACE', 'BREW'])
+@pytest.mark.parametrize(
+    'method', ['PUT', 'PATCH', 'OPTIONS', 'TRACE', 'BREW', 'context']
+)
 @pytest.mark.parametrize('path', ['/device_profiles', f'/device_profiles/{CHOSEN}'])
 def test_put_profile_returns_405(client: Client, method: str, path: str) -> None:
     answer = client.send(method, path, [{}])

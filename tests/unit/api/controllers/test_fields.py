@@ -92,6 +92,7 @@ def test_fields_of_job(newest: Client) -> None:
 def test_unlike_field_is_refused_with_valid_fields(newest: Client) -> None:
     answer = newest.get('/devices?fields=UUID')
     assert answer.fault.startswith('Unknown field UUID. Valid fields: arqs, arqs_count')
+    assert newest.at('2.5').get('/devices?fields=usage_age').status == 200
 
 
 def test_next_link_keeps_fields(newest: Client) -> None:

@@ -85,7 +85,10 @@ def test_change_returns_next_generation(newest: Client) -> None:
     assert newest.get(path).json['device_profile'] == changed
 
 
-@pytest.mark.parametrize('header', ['3', '', 'W/"3"', '"a"', '"3", "4"'])
+@pytest.mark.parametrize(
+    'header',
+    ['3', '', '""', 'W/"3"', '"a"', '"-1"', '"3", "4"', '"2147483648"', '"\xb3"', '"3'],
+)
 def test_invalid_header_is_refused(newest: Client, header: str) -> None:
     path = create_device(newest)
     answer = newest.send('PATCH', path, STATUS, headers={'If-Match': header})

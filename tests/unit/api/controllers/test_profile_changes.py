@@ -112,6 +112,22 @@ def test_patch_profile_invalid_changes_nothing(newest: Client, body: Any) -> Non
     assert newest.get('/device_profiles/dp1').json == before
 
 
+@pytest.mark.parametrize(
+    ('patch', 'reason'),
+    [
+        ([{'op': 'add', 'path': 'name', 'value': 'b'}], 'the path name does not exist'),
+        (build_replace_patch(uuid='b'), 'uuid cannot be changed'),
+        (build_replace_patch(name='b') * 2, '/name is repeated'),
+        (build_replace_patch(**{'groups/0': GROUP}), 'groups/0 cannot be changed'),
+        (build_replace_patch(enabled='no'), 'enabled must be true or false'),
+    ],
+)
+def test_patch_profile_error_names_reason(
+    newest: Client, patch: Any, reason: str
+) -> None:
+    assert reason in newest.patch('/device_profiles/dp1', patch).fault
+
+
 def test_patch_profile_unknown_returns_404(newest: Client) -> None:
     assert (
         newest.patch('/device_profiles/x', build_replace_patch(name='y')).status == 404
