@@ -12,7 +12,7 @@ from oslo_log import log
 
 from cyborg_lite.agent.arqs.handle_repair import HandleRepair
 from cyborg_lite.agent.arqs.preparation import Preparation
-from cyborg_lite.agent.arqs.readiness import Readiness
+from cyborg_lite.agent.arqs.readiness import record_rebuilt
 from cyborg_lite.agent.arqs.reconciliation import Reconciliation
 from cyborg_lite.agent.arqs.recovery import HostRecovery
 from cyborg_lite.agent.bitstreams.programming import BitstreamStore, Programming
@@ -130,7 +130,7 @@ class AgentService:
             monitor.scan()
         if self._stopping.is_set():
             return
-        Readiness(resources.state_path).record(resources.host.boot_id)
+        record_rebuilt(resources.state_path, resources.host.boot_id)
         reporter.set_rebuilt()
         self._start_monitor(monitor, reporter, repair)
         LOG.info('Enabled drivers: %s', ', '.join(resources.drivers) or 'none')

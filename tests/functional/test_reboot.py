@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.agent.arqs.readiness import Readiness
+from cyborg_lite.agent.arqs.readiness import are_rebuilt
 from cyborg_lite.agent.state.cache import Cache
 from devstack.launcher.configuration import free_port
 from devstack.launcher.processes import Child
@@ -130,9 +130,8 @@ def test_reboot_without_broker_rebuilds_handles(
         lambda: machine.list_prepared_arqs() == [prepared_handle.arq_uuid],
         'the vGPU is rebuilt',
     )
-    readiness = Readiness(state_path, read_only=True)
     machine.until(
-        lambda: readiness.is_ready('boot-1'), 'the agent waits for the broker'
+        lambda: are_rebuilt(state_path, 'boot-1'), 'the agent waits for the broker'
     )
     assert agent.end() == 0
     assert machine.log(agent).endswith('Stopped.\n')

@@ -3,8 +3,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from cyborg_lite.agent.state.state_file import StateFile
+
+_FILE: Final = 'ready.json'  # in the directory of the state of the agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,19 +15,12 @@ class _Content:
     boot_id: str
 
 
-class Readiness:
-    """The last boot of the host for which the agent rebuilt the handles."""
+def record_rebuilt(directory: Path, boot_id: str) -> None:
+    """Store that the handles are rebuilt for a boot of the host."""
+    StateFile(directory / _FILE, _Content).write(_Content(boot_id))
 
-    def __init__(self, directory: Path, *, read_only: bool = False) -> None:
-        # directory: of the state of the agent.
-        path = directory / 'ready.json'
-        # read_only: another process owns the file.
-        self._file = StateFile(path, _Content, read_only=read_only)
 
-    def record(self, boot_id: str) -> None:
-        """Store that the handles are rebuilt for a boot of the host."""
-        self._file.write(_Content(boot_id))
-
-    def is_ready(self, boot_id: str) -> bool:
-        """Check whether the handles are rebuilt for a boot of the host."""
-        return bool(boot_id) and self._file.read() == _Content(boot_id)
+def are_rebuilt(directory: Path, boot_id: str) -> bool:
+    """Check whether the handles are rebuilt for a boot of the host."""
+    file = StateFile(directory / _FILE, _Content, read_only=True)
+    return bool(boot_id) and file.read() == _Content(boot_id)

@@ -28,7 +28,7 @@ from cyborg_lite.clients.glance import Glance
 from cyborg_lite.cmd.daemons import acknowledge, discover, ready
 from cyborg_lite.cmd.runner import daemon
 from cyborg_lite.cmd.support import message_keys
-from cyborg_lite.cmd.support.device_ownership import build_ownership
+from cyborg_lite.cmd.support.ownership_file import build_ownership
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.host.kernel import PrivilegedKernel
 from cyborg_lite.drivers.host.sysfs import Host

@@ -14,8 +14,8 @@ from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.inventory.discovery_report import DiscoveryRow, build_rows
 from cyborg_lite.agent.inventory.discovery_table import format_table
 from cyborg_lite.agent.state.cache import Cache
-from cyborg_lite.cmd.support.device_ownership import build_ownership
 from cyborg_lite.cmd.support.one_line_errors import one_line_errors
+from cyborg_lite.cmd.support.ownership_file import build_ownership
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.pci.names import load_names

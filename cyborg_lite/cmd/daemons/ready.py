@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from cyborg_lite import conf as configuration
-from cyborg_lite.agent.arqs.readiness import Readiness
+from cyborg_lite.agent.arqs.readiness import are_rebuilt
 from cyborg_lite.cmd.support.one_line_errors import one_line_errors
 from cyborg_lite.drivers.host.sysfs import Host
 
@@ -30,8 +30,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """
     conf = configuration.parse(arguments or (), _PROG, description=_DESCRIPTION)
     host = Host(conf.host, Path(conf.agent.sysfs_root))
-    readiness = Readiness(Path(conf.agent.state_path), read_only=True)
-    if readiness.is_ready(host.boot_id):
+    if are_rebuilt(Path(conf.agent.state_path), host.boot_id):
         print('The devices of instances exist on this host.')
         return 0
     print('The agent has not rebuilt the devices of instances since the boot.')

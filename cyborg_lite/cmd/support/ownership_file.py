@@ -4,9 +4,13 @@
 from pathlib import Path
 
 import yaml
+from oslo_config import cfg
 from oslo_log import log
 
 from cyborg_lite.agent.ownership.nova_files import read_file_state
+from cyborg_lite.agent.ownership.ownership import Ownership
+from cyborg_lite.conf.agent import NOVA_CONFIG_FILES
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.ownership.plan import OwnershipPlan, parse_plan
 
@@ -40,6 +44,20 @@ class OwnershipFile:
                     error.text,
                 )
         return self._plan
+
+
+def build_ownership(conf: cfg.ConfigOpts, host: Host) -> Ownership:
+    """Return the comparison with the options of the operator and of Nova.
+
+    :raises ConfigurationError: the ownership file is invalid
+    """
+    return Ownership(
+        host,
+        conf.agent.nova_config_files,
+        conf.agent.excluded_devices,
+        NOVA_CONFIG_FILES,
+        OwnershipFile(conf.agent.ownership_file).read,
+    )
 
 
 def read_plan(path: str) -> OwnershipPlan:

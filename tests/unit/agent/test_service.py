@@ -10,7 +10,7 @@ import pytest
 from oslo_config import cfg
 
 from cyborg_lite.agent import service as service_module
-from cyborg_lite.agent.arqs.readiness import Readiness
+from cyborg_lite.agent.arqs.readiness import are_rebuilt
 from cyborg_lite.agent.bitstreams.image_cache import ImageCache
 from cyborg_lite.agent.bitstreams.loaded_bitstreams import LoadedBitstreams
 from cyborg_lite.agent.bitstreams.programming import BitstreamStore
@@ -222,10 +222,10 @@ def test_start_without_conductor_rebuilds_handles(
     rebooted_driver: ForgetfulDriver, build_service: Start, tmp_path: Path
 ) -> None:
     service = build_service(scripted=rebooted_driver)
-    assert not Readiness(tmp_path / 'state').is_ready('boot-2')
+    assert not are_rebuilt(tmp_path / 'state', 'boot-2')
     service.start()
     assert rebooted_driver.prepared == {'a'}
-    assert Readiness(tmp_path / 'state').is_ready('boot-2')
+    assert are_rebuilt(tmp_path / 'state', 'boot-2')
     service.stop()
     service.wait()
 

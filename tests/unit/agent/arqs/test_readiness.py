@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.agent.arqs.readiness import Readiness
+from cyborg_lite.agent.arqs.readiness import are_rebuilt, record_rebuilt
 
 
 @pytest.mark.parametrize(
@@ -14,9 +14,9 @@ from cyborg_lite.agent.arqs.readiness import Readiness
 def test_host_is_ready_for_recorded_boot_only(
     tmp_path: Path, boot_id: str, is_ready: bool
 ) -> None:
-    Readiness(tmp_path).record('boot-1')
-    assert Readiness(tmp_path, read_only=True).is_ready(boot_id) is is_ready
+    record_rebuilt(tmp_path, 'boot-1')
+    assert are_rebuilt(tmp_path, boot_id) is is_ready
 
 
 def test_host_without_record_is_not_ready(tmp_path: Path) -> None:
-    assert not Readiness(tmp_path).is_ready('boot-1')
+    assert not are_rebuilt(tmp_path, 'boot-1')

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.agent.arqs.readiness import Readiness
+from cyborg_lite.agent.arqs.readiness import record_rebuilt
 from cyborg_lite.cmd.daemons import agent
 
 
@@ -28,5 +28,5 @@ def test_ready_agent_never_started_returns_1(arguments: list[str]) -> None:
 def test_ready_compares_boot_of_host(
     tmp_path: Path, arguments: list[str], boot_id: str, status: int
 ) -> None:
-    Readiness(tmp_path).record(boot_id)
+    record_rebuilt(tmp_path, boot_id)
     assert agent.main(arguments) == status

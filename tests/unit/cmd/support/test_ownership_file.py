@@ -6,9 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.cmd.support.ownership_file import OwnershipFile, read_plan
+from cyborg_lite import conf as configuration
+from cyborg_lite.agent.ownership.ownership import Ownership
+from cyborg_lite.cmd.support.ownership_file import (
+    OwnershipFile,
+    build_ownership,
+    read_plan,
+)
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.ownership.plan import OwnershipPlan
+from tests.doubles.drivers import discovery_result
 
 # YAML reads an address with decimal digits only as a number.
 CARD = '0000:41:00.0'
@@ -59,3 +67,33 @@ def test_changed_file_is_read_again(
     assert caplog.text.count('Ignoring the changed ownership file') == 1
     os.unlink(file)
     assert owner(ownership.read()) == 'nobody'
+
+
+def build(directory: Path, *options: str) -> Ownership:
+    """Return the ownership with lines of the section ``[agent]``."""
+    path = directory / 'cyborg-lite.conf'
+    path.write_text('\n'.join(('[agent]', *options)))
+    conf = configuration.parse(['--config-file', str(path)], 'cyborg-lite-agent')
+    return build_ownership(conf, Host('compute-1', directory / 'none'))
+
+
+def test_ownership_reads_excluded_devices(tmp_path: Path) -> None:
+    result = build(tmp_path, f'excluded_devices = {CARD}').amend(discovery_result(CARD))
+    assert result.device is None
+    assert 'excluded_devices' in result.reason
+
+
+def test_ownership_reads_files_of_nova(tmp_path: Path) -> None:
+    nova_conf = tmp_path / 'nova.conf'
+    nova_conf.write_text(f'[pci]\ndevice_spec = {{"address": "{CARD}"}}\n')
+    option = f'nova_config_files = {nova_conf}'
+    result = build(tmp_path, option).amend(discovery_result(CARD))
+    assert result.device is not None
+    assert '[pci] device_spec' in result.device.health_reason
+
+
+def test_ownership_invalid_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / 'owners.yaml'
+    path.write_text('[')
+    with pytest.raises(ConfigurationError, match=r'owners\.yaml'):
+        build(tmp_path, f'ownership_file = {path}')
