@@ -24,7 +24,6 @@ from cyborg_lite.conductor.arqs.project_limits import LimitService
 from cyborg_lite.conductor.arqs.recovery import RecoveryService
 from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
 from cyborg_lite.conductor.arqs.unowned_handles import UnownedHandles
-from cyborg_lite.conductor.arqs.usages import UsageService
 from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
 from cyborg_lite.conductor.bitstreams.programming import (
@@ -33,9 +32,7 @@ from cyborg_lite.conductor.bitstreams.programming import (
     ProgramWaiters,
 )
 from cyborg_lite.conductor.capacity.explanations import ExplanationService
-from cyborg_lite.conductor.devices.attributes import AttributeService
 from cyborg_lite.conductor.devices.cleaning import CleanHandler, CleaningService
-from cyborg_lite.conductor.devices.deployables import DeployableService
 from cyborg_lite.conductor.devices.devices import DeviceService
 from cyborg_lite.conductor.devices.modes import ModeHandler, ModeService
 from cyborg_lite.conductor.devices.reconfiguring import (
@@ -44,10 +41,8 @@ from cyborg_lite.conductor.devices.reconfiguring import (
     ReconfigureHandler,
 )
 from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
-from cyborg_lite.conductor.hosts.host_topology import HostTopologyService
 from cyborg_lite.conductor.hosts.hosts import HostService
 from cyborg_lite.conductor.hosts.liveness import LivenessMonitor
-from cyborg_lite.conductor.hosts.services import ServiceRegistry
 from cyborg_lite.conductor.inventory.inventory import InventoryService
 from cyborg_lite.conductor.jobs.administration import JobService
 from cyborg_lite.conductor.jobs.attempts import Handler
@@ -65,6 +60,7 @@ from cyborg_lite.conductor.providers.audit import PlacementAuditScheduler
 from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
 from cyborg_lite.conductor.providers.selectors import SelectorsHandler
 from cyborg_lite.conductor.providers.sync import PlacementSync, PlacementSyncHandler
+from cyborg_lite.conductor.transactions import Transactions
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.schema_check import check_revision
 from cyborg_lite.db.hosts import services
@@ -337,20 +333,16 @@ class ConductorService:
                 limits,
             ),
             DeviceService(database, dependencies.sync_jobs.sync),
-            DeployableService(database),
-            AttributeService(database),
             CleaningService(database),
             ProgrammingService(
                 database, dependencies.loader, runner, dependencies.program_waiters
             ),
-            ServiceRegistry(database),
+            Transactions(database),
             HostService(database, dependencies.sync_jobs),
             self._build_inventory(runner, heartbeats),
-            UsageService(database),
             limits,
             ModeService(database, dependencies.agents, runner.wake),
             JobService(database, runner.wake),
-            HostTopologyService(database),
             ReconfigurationService(database, dependencies.hardware_sets, runner.wake),
             RecoveryService(
                 database, runner.wake, rules.event_deadline, rules.connect_deadline

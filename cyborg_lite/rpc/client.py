@@ -35,13 +35,10 @@ class Client:
         timeout: float | None = None,
         slow_timeout: float | None = None,
     ) -> None:
-        """Add a function for each method.
-
-        :param timeout: seconds of a call whose method states none; None: configured
-        :param slow_timeout: seconds of a call of a slow method; None: configured
-        """
         self._send = send
+        # Seconds of a call whose method states none; None: configured.
         self._timeout = timeout
+        # Seconds of a call of a slow method; None: configured.
         self._slow_timeout = slow_timeout
         for method in interface.methods.values():
             setattr(self, method.name, partial(self._call, method))

@@ -28,12 +28,9 @@ class NotificationBus:
     """The topic of the notifications."""
 
     def __init__(self, bus: transport.Transport, topic: str, host: str) -> None:
-        """Store the arguments.
-
-        :param host: name of the sender in the messages
-        """
         self._bus = bus
         self._target = oslo_messaging.Target(topic=f'{topic}.{_PRIORITY.lower()}')
+        # host: name of the sender in the messages.
         self._publisher = f'cyborg-lite-conductor:{host}'
 
     def send(self, notification: Notification) -> None:

@@ -44,11 +44,8 @@ class Pins:
         read_versions: Versions,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Store the arguments.
-
-        :param levels: by kind of server an interface version, or ``auto``: that of the
-            oldest running daemon
-        """
+        # By kind of server an interface version, or ``auto``: that of the oldest
+        # running daemon.
         self._levels = levels
         self._read_versions = read_versions
         self._clock = clock

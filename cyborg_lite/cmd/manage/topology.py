@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from cyborg_lite.cmd.support import database
 from cyborg_lite.cmd.support.parsers import Parsers, add_command
-from cyborg_lite.conductor.hosts.host_topology import HostTopologyService
+from cyborg_lite.db.hosts.host_topology import read_host_topology
 from cyborg_lite.model.hosts.topology import HostTopology
 from cyborg_lite.rendering.svg import format_svg
 from cyborg_lite.rendering.tree import format_tree
@@ -42,6 +42,6 @@ def add_parsers(parsers: Parsers) -> None:
 
 def _show(conf: cfg.ConfigOpts) -> int:
     with database.open_database(conf) as db:
-        topology = HostTopologyService(db).show(conf.command.of_host)
+        topology = db.read(read_host_topology, conf.command.of_host)
     print(_FORMATS[conf.command.format](topology))
     return 0

@@ -145,15 +145,13 @@ class ProgramWaiters:
             result.set_exception(error)
 
 
+@dataclass(slots=True)
 class ProgramHandler:
     """Runs programming jobs. A run may repeat an earlier one."""
 
-    def __init__(
-        self, database: Database, loader: BitstreamLoader, waiters: ProgramWaiters
-    ) -> None:
-        self._database = database
-        self._loader = loader
-        self._waiters = waiters
+    database: Database
+    loader: BitstreamLoader
+    waiters: ProgramWaiters
 
     def run(self, job: Job) -> Job | None:
         """Load the image and store the result."""
@@ -161,8 +159,8 @@ class ProgramHandler:
         try:
             region = self._find_region(payload)
         except DeployableNotFound as error:
-            self._database.write(programming.end_load_without_region, job, error.text)
-            self._waiters.notify(job.uuid, error)
+            self.database.write(programming.end_load_without_region, job, error.text)
+            self.waiters.notify(job.uuid, error)
             return None
         failure: CyborgError | None = None
         try:
@@ -186,19 +184,19 @@ class ProgramHandler:
         return None
 
     def _find_region(self, payload: ProgramPayload) -> programming.StoredRegion:
-        return self._database.read(programming.find_region, payload.deployable_uuid)
+        return self.database.read(programming.find_region, payload.deployable_uuid)
 
     def _load(
         self, job: Job, region: programming.StoredRegion, image_uuid: str
     ) -> None:
         self._record_step(job, ProgramStep.CHECKING)
-        bitstream = self._loader.find_image(region, image_uuid)
+        bitstream = self.loader.find_image(region, image_uuid)
         self._record_step(job, ProgramStep.LOADING)
-        self._loader.load(region, bitstream, (), job.request_id)
-        self._loader.try_update_placement(region.hostname)
+        self.loader.load(region, bitstream, (), job.request_id)
+        self.loader.try_update_placement(region.hostname)
 
     def _record_step(self, job: Job, step: ProgramStep, reason: str = '') -> None:
-        self._database.write(programming.record_program_step, job.uuid, step, reason)
+        self.database.write(programming.record_program_step, job.uuid, step, reason)
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """Mark the region unusable and end the job."""
@@ -212,10 +210,10 @@ class ProgramHandler:
         try:
             region = self._find_region(payload)
         except DeployableNotFound as error:
-            self._database.write(programming.end_load_without_region, job, error.text)
+            self.database.write(programming.end_load_without_region, job, error.text)
             return None
         # The agent may have started to load, so the content of the region is unknown.
-        self._database.write(
+        self.database.write(
             programming.mark_region_unusable, region, f'Programming failed: {reason}'
         )
         self._end(job, region, ProgrammingTimedOut(uuid=region.uuid))
@@ -225,5 +223,5 @@ class ProgramHandler:
         self, job: Job, region: programming.StoredRegion, failure: CyborgError | None
     ) -> None:
         text = None if failure is None else failure.text
-        self._database.write(programming.end_load, region, job, text)
-        self._waiters.notify(job.uuid, failure)
+        self.database.write(programming.end_load, region, job, text)
+        self.waiters.notify(job.uuid, failure)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Capacities of device profiles: how many further servers fit."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cyborg_lite.conductor.capacity.group_candidates import (
     CandidateFinder,
@@ -14,6 +14,7 @@ from cyborg_lite.model.capacity.fitting import list_foreign_providers
 from cyborg_lite.model.capacity.server_capacity import ProfileCapacity, count_capacity
 
 
+@dataclass(frozen=True, slots=True)
 class CapacityService:
     """Counts further servers.
 
@@ -21,9 +22,8 @@ class CapacityService:
     mdevs.
     """
 
-    def __init__(self, database: Database, finder: CandidateFinder) -> None:
-        self._database = database
-        self._finder = finder
+    database: Database
+    finder: CandidateFinder
 
     def count(self, groups: Groups, hostname: str | None = None) -> ProfileCapacity:
         """Return how many further servers with the groups fit on each host.
@@ -31,11 +31,11 @@ class CapacityService:
         :param hostname: the only host to count; None: all hosts
         :raises ServiceUnavailable: Placement does not answer
         """
-        candidates = self._finder.find(groups, traits=False)
-        providers = self._finder.list_capacities(
+        candidates = self.finder.find(groups, traits=False)
+        providers = self.finder.list_capacities(
             groups, close=has_guest_group(candidates)
         )
-        hosts = frozenset(self._database.read(device_owners.list_hosts))
+        hosts = frozenset(self.database.read(device_owners.list_hosts))
         if hostname is not None:
             hosts &= {hostname}
         capacity = count_capacity(candidates, providers, hosts)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts: maintenance of all their devices, and their removal."""
 
+from dataclasses import dataclass
+
 from oslo_log import log
 
 from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
@@ -19,15 +21,15 @@ from cyborg_lite.rpc.interface import Conductor
 LOG = log.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
 class HostService:
     """Changes hosts in the database and in Placement.
 
     If Placement does not answer, a conductor completes the change later.
     """
 
-    def __init__(self, database: Database, sync_jobs: HostSyncJobs) -> None:
-        self._database = database
-        self._sync_jobs = sync_jobs
+    database: Database
+    sync_jobs: HostSyncJobs
 
     def set_status(self, host: str, status: DeviceStatus, reason: str) -> int:
         """Set the status of all devices of a host; return the number of changes.
@@ -37,14 +39,14 @@ class HostService:
         :raises HostNotFound: the host has neither an agent nor devices
         :raises ServiceUnavailable: Placement does not answer
         """
-        set_status, write = hosts.set_status, self._database.write
+        set_status, write = hosts.set_status, self.database.write
         changed = write(set_status, host, status, reason)
         if not changed:
             # An earlier call may have failed, or may undo its change of a device.
-            self._sync_jobs.sync(host)
+            self.sync_jobs.sync(host)
             changed = write(set_status, host, status, reason)
         if changed:
-            self._sync_jobs.sync(host)
+            self.sync_jobs.sync(host)
             LOG.info('Status of %d devices of host %s: %s', changed, host, status)
         if status is DeviceStatus.ENABLED and (uuids := self.list_changing(host)):
             LOG.info('Jobs change devices of host %s: %s', host, ', '.join(uuids))
@@ -55,7 +57,7 @@ class HostService:
 
         No call enables them before their change ends.
         """
-        return self._database.read(hosts.list_changing_devices, host)
+        return self.database.read(hosts.list_changing_devices, host)
 
     def forget(self, host: str) -> tuple[RemovedHost, SyncResult]:
         """Delete a host with its devices, handles, jobs, agent and providers.
@@ -65,11 +67,11 @@ class HostService:
         :raises HostInUse: ARQs of instances use the host
         :raises ServiceUnavailable: Placement does not answer
         """
-        removed = self._database.write(hosts.forget_host, host)
+        removed = self.database.write(hosts.forget_host, host)
         LOG.info('Deleted host %s: %s', host, removed)
-        result = self._sync_jobs.sync_in_mode(host, SyncMode(deep=True, prune=True))
+        result = self.sync_jobs.sync_in_mode(host, SyncMode(deep=True, prune=True))
         if not result.problems:
-            self._database.write(providers.delete_unused_traits, removed.provider_uuids)
+            self.database.write(providers.delete_unused_traits, removed.provider_uuids)
         return removed, result
 
     @serves(Conductor.delete_service)
@@ -81,10 +83,10 @@ class HostService:
             return
         if service.state is ServiceState.UP:
             raise ServiceAlive(binary=service.binary, host=service.host)
-        self._database.write(services.delete_service, uuid)
+        self.database.write(services.delete_service, uuid)
 
     def _find_service(self, uuid: str) -> Service:
         query = Query(filters={'uuid': (uuid,)})
-        for service in self._database.read(services.list_services, query):
+        for service in self.database.read(services.list_services, query):
             return service
         raise ServiceNotFound(uuid=uuid)

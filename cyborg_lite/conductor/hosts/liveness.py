@@ -5,6 +5,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -47,6 +48,7 @@ def check_hosts_up(handles: Sequence[AllocatedHandle]) -> None:
             raise HostAway(host=handle.hostname)
 
 
+@dataclass(slots=True)
 class LivenessMonitor:
     """Marks daemons as down or up. Any number of conductors may run it.
 
@@ -56,34 +58,22 @@ class LivenessMonitor:
     ``agent_down_after`` before it marks a daemon as down.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        wake: Callable[[], None],
-        down_after: float,
-        stopping: threading.Event,
-        check_bus: Callable[[], bool] = lambda: True,
-    ) -> None:
-        """Prepare the loop.
-
-        :param wake: called when jobs were written
-        :param down_after: seconds without a heartbeat after which a daemon is down
-        :param check_bus: returns True if a message to the conductors arrives now
-        """
-        self._database = database
-        self._wake = wake
-        self._down_after = down_after
-        self._stopping = stopping
-        self._check_bus = check_bus
-        # Start of the time without an outage, by the monotonic clock. None: outage.
-        self._receiving_since: float | None = None
-        self._last_check = 0.0  # by the monotonic clock
-        self._last_oldest: datetime | None = None  # None: before the first check
+    database: Database
+    wake: Callable[[], None]  # called when jobs were written
+    down_after: float  # seconds without a heartbeat after which a daemon is down
+    stopping: threading.Event
+    # Returns True if a message to the conductors arrives now.
+    check_bus: Callable[[], bool] = lambda: True
+    # Start of the time without an outage, by the monotonic clock. None: outage.
+    _receiving_since: float | None = field(default=None, init=False)
+    _last_check: float = field(default=0.0, init=False)  # by the monotonic clock
+    # None: before the first check.
+    _last_oldest: datetime | None = field(default=None, init=False)
 
     def run(self) -> None:
         """Check the daemons until the stop event is set."""
-        pause = min(_LONGEST_PAUSE, self._down_after / 5)
-        while not self._stopping.wait(pause):
+        pause = min(_LONGEST_PAUSE, self.down_after / 5)
+        while not self.stopping.wait(pause):
             try:
                 self.check_services(time.monotonic())
             except CyborgError as error:
@@ -99,16 +89,16 @@ class LivenessMonitor:
         """
         # The bus is checked first. Heartbeats that it delivers meanwhile are then in
         # the database when the services are read.
-        bus_works = self._check_bus()
-        oldest = self._database.read(clock.read_time_before, self._down_after)
-        stale = self._database.read(services.list_stale_services, oldest)
+        bus_works = self.check_bus()
+        oldest = self.database.read(clock.read_time_before, self.down_after)
+        stale = self.database.read(services.list_stale_services, oldest)
         if self._receiving_since is None or self._had_outage(moment, oldest):
             self._receiving_since = moment
         if not bus_works:
             self._receiving_since = None
         self._last_check, self._last_oldest = moment, oldest
         since = self._receiving_since
-        may_mark_down = since is not None and moment - since >= self._down_after
+        may_mark_down = since is not None and moment - since >= self.down_after
         self._switch_states(
             [
                 service
@@ -121,20 +111,18 @@ class LivenessMonitor:
     def _had_outage(self, moment: float, oldest: datetime) -> bool:
         """Check for a gap since the last check, by both clocks."""
         elapsed = moment - self._last_check
-        if elapsed > self._down_after or self._last_oldest is None:
+        if elapsed > self.down_after or self._last_oldest is None:
             return True
         elapsed_in_database = (oldest - self._last_oldest).total_seconds()
-        return elapsed_in_database - elapsed > self._down_after / _HEARTBEATS
+        return elapsed_in_database - elapsed > self.down_after / _HEARTBEATS
 
     def _switch_states(self, stale: Sequence[Service], oldest: datetime) -> None:
         for first in range(0, len(stale), _BATCH_SIZE):
             batch = stale[first : first + _BATCH_SIZE]
-            switched = self._database.write(
-                services.switch_states, batch, oldest, first
-            )
+            switched = self.database.write(services.switch_states, batch, oldest, first)
             if switched:  # else another conductor has changed the states
                 _log_changes(switched)
-                self._wake()
+                self.wake()
 
 
 def _log_changes(switched: Sequence[Service]) -> None:

@@ -2,7 +2,7 @@
 """Host reports and heartbeats of agents."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from oslo_log import log
 
@@ -29,30 +29,18 @@ from cyborg_lite.rpc.interface import NO_DETAILS, NO_TELEMETRY, Conductor
 LOG = log.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
 class InventoryService:
     """Stores what agents report about their hosts."""
 
-    def __init__(
-        self,
-        database: Database,
-        wake: Callable[[], None],
-        heartbeats: HeartbeatBatch,
-        count_heartbeat: Callable[[], None] = lambda: None,
-        new_status: DeviceStatus = DeviceStatus.ENABLED,
-    ) -> None:
-        """Prepare the service.
-
-        :param wake: called when jobs were written
-        :param heartbeats: writes the heartbeats that carry no new information
-        :param count_heartbeat: called for each heartbeat, for the metrics
-        :param new_status: status of devices that a host did not have before
-        """
-        self._database = database
-        self._wake = wake
-        self._heartbeats = heartbeats
-        self._count_heartbeat = count_heartbeat
-        self._new_status = new_status
-        self._reports = ReportMemory()
+    database: Database
+    wake: Callable[[], None]  # called when jobs were written
+    heartbeats: HeartbeatBatch  # writes the heartbeats that carry no new information
+    # Called for each heartbeat, for the metrics.
+    count_heartbeat: Callable[[], None] = lambda: None
+    # Status of devices that a host did not have before.
+    new_status: DeviceStatus = DeviceStatus.ENABLED
+    _reports: ReportMemory = field(default_factory=ReportMemory, init=False)
 
     def store_report(self, context: RequestContext, report: HostReport) -> int:
         """Store the changes of a host report and schedule a Placement sync.
@@ -66,7 +54,7 @@ class InventoryService:
         """
         check_report(report)
         host, boot_id = report.hostname, report.boot_id
-        agent = self._database.read(agents.find_agent, host)
+        agent = self.database.read(agents.find_agent, host)
         if agent is not None:
             if (agent.digest, agent.boot_id) == (report.digest, boot_id):
                 return report.number
@@ -76,19 +64,19 @@ class InventoryService:
                 LOG.info('Ignoring a report of host %s: a later one is stored', host)
                 return _next_number(report, agent)
             if agent.boot_id not in (None, boot_id):
-                self._database.write(recovery.record_host_reboot, host, boot_id)
+                self.database.write(recovery.record_host_reboot, host, boot_id)
         try:
-            changes = self._database.write(
-                reports.store_report, report, context.request_id, self._new_status
+            changes = self.database.write(
+                reports.store_report, report, context.request_id, self.new_status
             )
         except ReportOutdated as error:
             LOG.info('Ignoring a report of host %s: %s', host, error.text)
-            agent = self._database.read(agents.find_agent, host)
+            agent = self.database.read(agents.find_agent, host)
             return _next_number(report, agent)
         _log_changes(report.hostname, changes)
         _log_losses(report.hostname, changes)
         if changes.concern_placement:
-            self._wake()
+            self.wake()
         return report.number
 
     @serves(Conductor.report_changes)
@@ -123,15 +111,15 @@ class InventoryService:
     ) -> bool:
         """Record a heartbeat of an agent."""
         check_heartbeat(host, details)
-        self._count_heartbeat()
+        self.count_heartbeat()
         heartbeat = Heartbeat(host, version, digest, details.boot_id, details.identity)
-        if not details.started and self._heartbeats.add(heartbeat, details.telemetry):
+        if not details.started and self.heartbeats.add(heartbeat, details.telemetry):
             return False
-        needs_report = self._database.write(
+        needs_report = self.database.write(
             services.record_agent_heartbeat, host, version, digest, details
         )
         if not needs_report:
-            self._heartbeats.remember(heartbeat)
+            self.heartbeats.remember(heartbeat)
         return needs_report
 
     @serves(Conductor.repeat)
@@ -141,9 +129,9 @@ class InventoryService:
         """Record a heartbeat that repeats the last one of an agent."""
         if telemetry:
             check_heartbeat(host, HeartbeatDetails(telemetry=telemetry))
-        if not self._heartbeats.repeat(host, token, telemetry):
+        if not self.heartbeats.repeat(host, token, telemetry):
             return False
-        self._count_heartbeat()
+        self.count_heartbeat()
         return True
 
     @serves(Conductor.repeat_without_answer)

@@ -18,10 +18,7 @@ class ReportMemory:
     """
 
     def __init__(self, max_size: int = _MAX_SIZE) -> None:
-        """Start without reports.
-
-        :param max_size: characters; above it, the oldest reports are forgotten
-        """
+        # Characters; above it, the oldest reports are forgotten.
         self._max_size = max_size
         self._size = 0
         self._lock = threading.Lock()

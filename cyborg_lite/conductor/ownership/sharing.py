@@ -7,6 +7,7 @@ provider of this service, and the instance has no device.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
@@ -17,13 +18,13 @@ from cyborg_lite.model.ownership import nova_providers, sharing
 from cyborg_lite.model.ownership.sharing import OwnProvider, SharingFinding
 
 
+@dataclass(frozen=True, slots=True)
 class SharingCheck:
     """Compares the tree and the allocations of a host with its ARQs."""
 
-    def __init__(self, database: Database, placement: Placement, nova: Nova) -> None:
-        self._database = database
-        self._placement = placement
-        self._nova = nova
+    database: Database
+    placement: Placement
+    nova: Nova
 
     def check_host(self, hostname: str) -> tuple[SharingFinding, ...]:
         """Return the findings of a host.
@@ -33,7 +34,7 @@ class SharingCheck:
         :raises CyborgError: the database, Placement or Nova does not answer, or Nova
             hides the instances of other projects
         """
-        own = self._database.read(provider_capacity.list_own_providers, hostname)
+        own = self.database.read(provider_capacity.list_own_providers, hostname)
         if not own:
             return ()
         return (
@@ -46,20 +47,20 @@ class SharingCheck:
 
         :raises CyborgError: as ``check_host``
         """
-        own = self._database.read(provider_capacity.list_own_providers, hostname)
+        own = self.database.read(provider_capacity.list_own_providers, hostname)
         return tuple(self._check_consumers(hostname, own))
 
     def _check_classes(
         self, hostname: str, own: Sequence[OwnProvider]
     ) -> Iterator[SharingFinding]:
-        root = self._placement.find_provider_by_name(hostname)
+        root = self.placement.find_provider_by_name(hostname)
         if root is None:
             return
         uuids = {provider.uuid for provider in own}
         classes = {provider.resource_class for provider in own}
         foreign_nodes = [
             node
-            for node in self._placement.list_tree(root.uuid)
+            for node in self.placement.list_tree(root.uuid)
             if node.uuid not in uuids
         ]
         # Other providers, for instance of network interfaces, have other classes.
@@ -67,7 +68,7 @@ class SharingCheck:
             root.name, foreign_nodes
         ).values():
             try:
-                inventories = self._placement.get_inventories(node.uuid).inventories
+                inventories = self.placement.get_inventories(node.uuid).inventories
             except PlacementConflict:
                 continue  # deleted meanwhile
             finding = sharing.find_shared_class(
@@ -80,10 +81,10 @@ class SharingCheck:
         self, hostname: str, own: Sequence[OwnProvider]
     ) -> Iterator[SharingFinding]:
         for provider in own:
-            consumers = self._placement.list_consumers(provider.uuid)
+            consumers = self.placement.list_consumers(provider.uuid)
             unknown = sharing.list_unknown_consumers(provider, consumers)
             # Without an admin role, Nova returns 404 for the instances of other
             # projects.
-            if unknown and self._nova.find_missing_instances(()) is not None:
-                nodes = {uuid: self._nova.find_settled_node(uuid) for uuid in unknown}
+            if unknown and self.nova.find_missing_instances(()) is not None:
+                nodes = {uuid: self.nova.find_settled_node(uuid) for uuid in unknown}
                 yield from sharing.find_foreign_instances(hostname, provider, nodes)

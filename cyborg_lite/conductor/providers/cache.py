@@ -21,11 +21,7 @@ class ProviderCache:
     """
 
     def __init__(self, read_clock: Callable[[], float] = time.monotonic) -> None:
-        """Create an empty cache.
-
-        :param read_clock: returns seconds, and never steps back
-        """
-        self._read_clock = read_clock
+        self._read_clock = read_clock  # returns seconds, and never steps back
         # By uuid: the provider, and when it was last read from Placement.
         self._providers: dict[str, tuple[ActualProvider, float]] = {}
         self._lock = threading.Lock()

@@ -44,15 +44,11 @@ class HostSyncJobs:
         owner: Owner,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Prepare the jobs.
-
-        :param owner: an owner that no job runner has; several threads may share it
-        :param pause: waits for a number of seconds
-        """
         self._database = database
         self._handler = PlacementSyncHandler(database, sync)
+        # An owner that no job runner has; several threads may share it.
         self._owner = owner
-        self._pause = pause
+        self._pause = pause  # waits for a number of seconds
 
     def sync(self, hostname: str) -> None:
         """Return when the sync job that the caller has written is finished.

@@ -2,7 +2,7 @@
 """Reading of what a Placement sync compares: providers first, then rows."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.providers.cache import ProviderCache
@@ -23,6 +23,7 @@ from cyborg_lite.model.providers.providers import (
 from cyborg_lite.model.traits import OWNER_CYBORG
 
 
+@dataclass(frozen=True, slots=True)
 class HostReader:
     """Reads the providers of a host from Placement and its rows from the database.
 
@@ -30,17 +31,10 @@ class HostReader:
     generations of the tree are outdated, and Placement rejects the changes of the sync.
     """
 
-    def __init__(
-        self,
-        placement: Placement,
-        cache: ProviderCache,
-        database: Database,
-        progress: SyncProgress,
-    ) -> None:
-        self._placement = placement
-        self._cache = cache
-        self._database = database
-        self._progress = progress
+    placement: Placement
+    cache: ProviderCache
+    database: Database
+    progress: SyncProgress
 
     def read_tree(
         self, hostname: str, *, has_compute: bool, deep: bool
@@ -50,21 +44,21 @@ class HostReader:
         :param deep: drop the cached providers
         :raises ComputeNodeAbsent: the host has rows, and no root
         """
-        root = self._placement.find_provider_by_name(hostname)
+        root = self.placement.find_provider_by_name(hostname)
         if root is None:
             if not self.list_rows(hostname):
                 return None
             if has_compute:
                 raise ComputeNodeAbsent(host=hostname)
             # Somebody may have renamed it.
-            root = self._placement.find_provider(build_root(hostname).uuid)
+            root = self.placement.find_provider(build_root(hostname).uuid)
         root_uuid = build_root(hostname).uuid if root is None else root.uuid
-        tree = () if root is None else self._placement.list_tree(root_uuid)
-        outside = map(self._placement.find_provider, sorted(self._progress.outside))
+        tree = () if root is None else self.placement.list_tree(root_uuid)
+        outside = map(self.placement.find_provider, sorted(self.progress.outside))
         nodes = (*tree, *(node for node in outside if node is not None))
         rows = self.list_rows(hostname)
         if deep:
-            self._cache.invalidate(nodes)
+            self.cache.invalidate(nodes)
         owned = self._find_owned(hostname, root_uuid, tree, rows)
         return build_host_tree(hostname, root_uuid, nodes, rows, owned)
 
@@ -86,7 +80,7 @@ class HostReader:
         deletes_leftovers = bool(tree.leftovers) and (
             prune
             or not has_compute
-            or not self._database.read(device_owners.is_known_host, tree.hostname)
+            or not self.database.read(device_owners.is_known_host, tree.hostname)
         )
         emptied_nodes = () if deletes_leftovers else tree.leftovers
         return HostFacts(
@@ -99,7 +93,7 @@ class HostReader:
                 and tree.nodes[provider.uuid].parent_uuid != provider.parent_uuid
             },
             published={
-                node.uuid: self._database.read(
+                node.uuid: self.database.read(
                     providers.list_published_traits, [node.uuid]
                 )
                 for node in emptied_nodes
@@ -111,7 +105,7 @@ class HostReader:
 
     def list_rows(self, hostname: str) -> tuple[ProviderRow, ...]:
         """Return the rows of the host from which its providers are computed."""
-        return self._database.read(providers.list_providers_of_host, hostname)
+        return self.database.read(providers.list_providers_of_host, hostname)
 
     def _find_owned(
         self,
@@ -125,17 +119,17 @@ class HostReader:
         Placement is queried only if the name of a node starts with the prefix of this
         host, and the node is not cached.
         """
-        created = frozenset(self._progress.created)  # the owner trait may be missing
+        created = frozenset(self.progress.created)  # the owner trait may be missing
         other_uuids = {root_uuid, *created, *(row.rp_uuid for row in rows)}
         candidates = [
             node
             for node in tree
             if node.name.startswith(f'{hostname}_') and node.uuid not in other_uuids
         ]
-        cached = [self._cache.find(node) for node in candidates]
+        cached = [self.cache.find(node) for node in candidates]
         hits = [provider for provider in cached if provider is not None]
         if len(hits) < len(candidates):
-            owned = self._placement.list_tree(root_uuid, OWNER_CYBORG)
+            owned = self.placement.list_tree(root_uuid, OWNER_CYBORG)
             return created.union(node.uuid for node in owned)
         return created.union(
             provider.node.uuid for provider in hits if OWNER_CYBORG in provider.traits
@@ -151,7 +145,7 @@ class HostReader:
         if not by_address:
             return {}
         reasons: dict[str, str] = {}
-        functions = self._database.read(
+        functions = self.database.read(
             device_owners.list_device_functions, tree.hostname
         )
         for row in tree.rows:
@@ -165,9 +159,9 @@ class HostReader:
 
     def _find_obstacle(self, node: TreeNode) -> str:
         """Return why the provider cannot be moved safely; empty: it can."""
-        if any(self._placement.get_usages(node.uuid).values()):
+        if any(self.placement.get_usages(node.uuid).values()):
             return 'it has allocations'
-        tree = self._placement.list_tree(node.uuid)
+        tree = self.placement.list_tree(node.uuid)
         if any(child.parent_uuid == node.uuid for child in tree):
             return 'it has child providers'
         return ''
@@ -177,11 +171,11 @@ class HostReader:
 
         :raises PlacementConflict: the provider changed since the node was read
         """
-        cached = self._cache.find(node)
+        cached = self.cache.find(node)
         if cached is not None:
             return cached
-        inventories = self._placement.get_inventories(node.uuid)
-        traits = self._placement.get_traits(node.uuid)
+        inventories = self.placement.get_inventories(node.uuid)
+        traits = self.placement.get_traits(node.uuid)
         if inventories.generation != traits.generation:
             raise PlacementConflict(provider=node.uuid)
         actual = ActualProvider(
@@ -190,7 +184,7 @@ class HostReader:
             traits.traits,
         )
         # The next attempt finds a newer generation in the cache.
-        self._cache.store(actual)
+        self.cache.store(actual)
         if traits.generation != node.generation:
             # The rows are older than this generation. A write that demands it could
             # replace the result of a newer sync.

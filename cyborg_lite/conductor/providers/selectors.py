@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluation of all deployables after a change of the selectors of device profiles."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from oslo_log import log
@@ -16,6 +17,7 @@ LOG = log.getLogger(__name__)
 _HOSTS: Final = 500  # whose jobs one transaction writes
 
 
+@dataclass(frozen=True, slots=True)
 class SelectorsHandler:
     """Runs the job that follows a change of selectors. It has no deadline.
 
@@ -24,27 +26,26 @@ class SelectorsHandler:
     A report that is stored meanwhile has a sync of its own.
     """
 
-    def __init__(self, database: Database, placement: Placement) -> None:
-        self._database = database
-        self._placement = placement
+    database: Database
+    placement: Placement
 
     def run(self, job: Job) -> Job | None:
         """Evaluate all deployables.
 
         :raises ServiceUnavailable: Placement or the database does not answer
         """
-        active = self._database.read(selectors.list_selectors)
+        active = self.database.read(selectors.list_selectors)
         # Placement refuses to search for a trait that does not exist.
-        self._placement.create_custom_names((), [item.trait for item in active])
-        hosts = self._database.read(selectors.list_outdated_hosts, active)
+        self.placement.create_custom_names((), [item.trait for item in active])
+        hosts = self.database.read(selectors.list_outdated_hosts, active)
         for start in range(0, len(hosts), _HOSTS):
             batch = hosts[start : start + _HOSTS]
-            self._database.write(selectors.schedule_syncs, batch)
+            self.database.write(selectors.schedule_syncs, batch)
         LOG.info('%d selectors evaluated; %d hosts change', len(active), len(hosts))
-        self._database.write(queue.finish_job, job)
+        self.database.write(queue.finish_job, job)
         return None
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """Mark the job as failed. Only an operator causes this: it has no deadline."""
-        self._database.write(queue.fail_job, job, reason)
+        self.database.write(queue.fail_job, job, reason)
         return None

@@ -2,7 +2,7 @@
 """The sync of a host: makes its providers in Placement match the database."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -54,6 +54,7 @@ class SyncResult:
 _QUICK: Final = SyncMode()
 
 
+@dataclass(frozen=True, slots=True)
 class PlacementSync:
     """Syncs hosts.
 
@@ -61,21 +62,12 @@ class PlacementSync:
     cached.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        placement: Placement,
-        without_compute: Collection[str] = (),
-    ) -> None:
-        """Prepare the sync.
-
-        :param without_compute: patterns, with ``*`` and ``?``, of the names of hosts
-            without a compute node. Such a host gets a root provider of its own.
-        """
-        self._database = database
-        self._placement = placement
-        self._without_compute = without_compute
-        self._cache = ProviderCache()
+    database: Database
+    placement: Placement
+    # Patterns, with ``*`` and ``?``, of the names of hosts without a compute node. Such
+    # a host gets a root provider of its own.
+    without_compute: Collection[str] = ()
+    _cache: ProviderCache = field(default_factory=ProviderCache, init=False)
 
     def sync(self, hostname: str, mode: SyncMode = _QUICK) -> SyncResult:
         """Make the providers of a host match the database.
@@ -98,7 +90,7 @@ class PlacementSync:
         if error is not None:
             # The cause may be a trait or resource class that is cached as existing, and
             # that has been deleted.
-            self._placement.invalidate_names()
+            self.placement.invalidate_names()
             raise error
         return result
 
@@ -145,19 +137,19 @@ class PlacementSync:
         progress: SyncProgress,
     ) -> tuple[SyncResult, RemoteError | None]:
         has_compute = not any(
-            fnmatchcase(hostname, pattern) for pattern in self._without_compute
+            fnmatchcase(hostname, pattern) for pattern in self.without_compute
         )
         is_rehearsal = cache is None
         writer_class = RehearsalWriter if is_rehearsal else ProviderWriter
         cache = cache or ProviderCache()
-        reader = HostReader(self._placement, cache, self._database, progress)
+        reader = HostReader(self.placement, cache, self.database, progress)
         tree = reader.read_tree(hostname, has_compute=has_compute, deep=mode.deep)
         if tree is None:
             return SyncResult(), None
         facts = reader.read_facts(tree, has_compute=has_compute, prune=mode.prune)
         plan = plan_sync(tree, facts, fence=mode.fence)
         outside = len(progress.outside)
-        writer = writer_class(self._placement, cache, progress, facts.actual)
+        writer = writer_class(self.placement, cache, progress, facts.actual)
         writer.apply(plan.creations)
         has_created = any(uuid not in tree.nodes for uuid in progress.created)
         if len(progress.outside) > outside or (
@@ -177,9 +169,9 @@ class PlacementSync:
     def _record(self, tree: HostTree, plan: SyncPlan) -> None:
         """Store names before they are published, and changed conflicts."""
         if plan.new_names:
-            self._database.write(providers.record_provider_traits, plan.new_names)
+            self.database.write(providers.record_provider_traits, plan.new_names)
         if plan.new_conflicts:
-            self._database.write(device_owners.store_conflicts, plan.new_conflicts)
+            self.database.write(device_owners.store_conflicts, plan.new_conflicts)
         names = {row.device_uuid: row.name for row in tree.rows}
         for uuid, reason in plan.new_conflicts.items():
             if reason:
@@ -211,9 +203,9 @@ class PlacementSync:
             if provider.former_traits and provider.uuid not in failed
         }
         if current:
-            self._database.write(providers.record_provider_traits, current)
+            self.database.write(providers.record_provider_traits, current)
         if deleted:
-            self._database.write(providers.delete_provider_traits, deleted)
+            self.database.write(providers.delete_provider_traits, deleted)
 
 
 def _log_changes(changes: Iterable[ProviderChange]) -> None:

@@ -60,13 +60,10 @@ class ProviderWriter:
         progress: SyncProgress,
         actual: Mapping[str, ActualProvider],
     ) -> None:
-        """Prepare the application.
-
-        :param actual: the providers of the plan that exist, by uuid
-        """
         self._placement = placement
         self._cache = cache
         self._progress = progress
+        # actual: the providers of the plan that exist, by uuid.
         self._actual = dict(actual)
         self._stopped: set[str] = set()  # their further operations are skipped
         self.problems: list[ProviderProblem] = []

@@ -212,11 +212,7 @@ class _Started:
     """The facade of oslo.db and its engines."""
 
     def __init__(self, facade: Any) -> None:
-        """Create the engines.
-
-        :param facade: Any: oslo.db has no types
-        """
-        self.facade = facade
+        self.facade = facade  # Any: oslo.db has no types
         self.engines: dict[str, Engine] = {
             _WRITER: facade.writer.get_engine(),
             _READER: facade.reader.get_engine(),

@@ -15,8 +15,7 @@ from typing import Final
 
 from cyborg_lite import version
 from cyborg_lite.agent.arqs import recovery
-from cyborg_lite.conductor import service
-from cyborg_lite.conductor.hosts import services
+from cyborg_lite.conductor import service, transactions
 from cyborg_lite.db.core import online_migrations, schema_check, tables
 from cyborg_lite.model import jobs
 from cyborg_lite.model.inventory import host_report
@@ -104,12 +103,12 @@ _INSERTIONS: Final = (
         '        """Return the labels of all devices."""',
     ),
     _Insertion(
-        services,
+        transactions,
         '    @serves(Conductor.echo)',
         '    @serves(Conductor.list_labels)\n'
         '    def list_labels(self) -> tuple[str, ...]:\n'
         '        from cyborg_lite.next_labels import list_labels\n'
-        '        return tuple(map(str, self._database.read(list_labels)))',
+        '        return tuple(map(str, self.database.read(list_labels)))',
     ),
     _Insertion(
         interface,
