@@ -54,11 +54,19 @@ _POSTGRESQL: Final = {
     'clock': 'extract(epoch FROM clock_timestamp())',
 }
 
+_SQLITE: Final = {
+    'serial': 'INTEGER',
+    'double': 'DOUBLE',
+    'clock': "(julianday('now') - 2440587.5) * 86400.0",
+}
+
 
 def create(connection: str) -> None:
     """Create the table and the triggers in a database that has the schema."""
     engine = create_engine(connection)
-    build = _postgresql if engine.dialect.name == 'postgresql' else _mariadb
+    build = {'postgresql': _postgresql, 'mysql': _mariadb, 'sqlite': _sqlite}[
+        engine.dialect.name
+    ]
     with engine.begin() as opened:
         for statement in build():
             opened.execute(text(statement))
@@ -115,6 +123,34 @@ def _postgresql() -> list[str]:
     moved = _CHANGE_HANDLE.format(clock=clock)
     return [
         _TABLE.format(**_POSTGRESQL),
+        _INDEX,
+        trigger('created', 'INSERT', 'arqs', created, ''),
+        trigger('changed', 'UPDATE', 'arqs', changed, is_changed),
+        trigger('deleted', 'DELETE', 'arqs', deleted, ''),
+        trigger('moved', 'UPDATE', 'attach_handles', moved, has_moved),
+    ]
+
+
+def _sqlite() -> list[str]:
+    def trigger(name: str, event: str, table: str, body: str, condition: str) -> str:
+        when = f'WHEN {condition}' if condition else ''
+        return (
+            f'CREATE TRIGGER history_{name} AFTER {event} ON {table} '
+            f'FOR EACH ROW {when} BEGIN {body} END'
+        )
+
+    clock = _SQLITE['clock']
+    is_changed = (
+        '(OLD.state, OLD.generation, OLD.instance_uuid) IS NOT'
+        ' (NEW.state, NEW.generation, NEW.instance_uuid)'
+    )
+    has_moved = 'OLD.arq_uuid IS NOT NEW.arq_uuid'
+    created = _INSERT_ARQ.format(clock=clock, old='NULL')
+    changed = _INSERT_ARQ.format(clock=clock, old='OLD.state')
+    deleted = _DELETE_ARQ.format(clock=clock)
+    moved = _CHANGE_HANDLE.format(clock=clock)
+    return [
+        _TABLE.format(**_SQLITE),
         _INDEX,
         trigger('created', 'INSERT', 'arqs', created, ''),
         trigger('changed', 'UPDATE', 'arqs', changed, is_changed),

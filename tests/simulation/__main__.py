@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs seeds, each in a process of its own: ``python -m tests.simulation 1-200``."""
+
+from tests.simulation import scheduler  # isort: skip  # it replaces threading first
+
+scheduler.install()
+
+import argparse
+import json
+import logging
+import os
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from cyborg_lite import runtime
+from tests.servers.databases import create_sqlite_file
+from tests.simulation.run import simulate
+
+__all__ = ['runtime']
+
+
+def main() -> int:
+    """Run the seeds; return 1 if one of them violates a rule."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('seeds', help='a seed, or a range such as 1-200')
+    parser.add_argument('--log', action='store_true', help='print the log of the nodes')
+    options = parser.parse_args()
+    first, _, last = options.seeds.partition('-')
+    level = logging.INFO if options.log else logging.CRITICAL
+    logging.basicConfig(level=level, stream=sys.stdout)
+    with tempfile.TemporaryDirectory() as directory:
+        create_sqlite_file(Path(directory) / 'schema')  # built once for all seeds
+    bad = [seed for seed in range(int(first), int(last or first) + 1) if run(seed)]
+    print(f'{len(bad)} seeds violate a rule: {bad}')
+    return 1 if bad else 0
+
+
+def run(seed: int) -> bool:
+    """Run a seed in a child; return whether it violates a rule."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1] != 0
+    code = 2
+    try:
+        memory = '/dev/shm' if os.path.isdir('/dev/shm') else None
+        with tempfile.TemporaryDirectory(dir=memory) as directory:
+            found, facts = simulate(seed, Path(directory))
+        print(f'seed {seed}: {json.dumps(facts)}')
+        for violation in found:
+            print(f'  {violation}')
+        code = 1 if found else 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+sys.exit(main())

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Users of the simulated cloud: Nova builds and deletes servers with accelerators."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tests.chaos.history.records import Kind, Operation
+from tests.simulation import scheduler
+from tests.simulation.cloud import BIND_DEADLINE, Cloud
+from tests.simulation.hosts import CLASS
+from tests.simulation.peers import Server
+
+SIZES: Final = (1, 2)
+_ARQS: Final = '/v2/accelerator_requests'
+_FIELDS: Final = ('/hostname', '/device_rp_uuid', '/instance_uuid')
+_EVENT_TIMEOUT: Final = 120.0  # seconds
+_POLL: Final = 1.0  # seconds
+_ATTEMPTS: Final = 8  # of a request that was answered with 5xx
+
+
+@dataclass
+class Users:
+    """The users, and what they have seen."""
+
+    cloud: Cloud
+    operations: list[Operation] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    is_over: bool = False
+    """True: no further server is built."""
+    running: int = 0
+
+    def create_profiles(self) -> None:
+        """Create a profile for each number of accelerators."""
+        for size in SIZES:
+            group = {f'resources:{CLASS}': str(size)}
+            body = [{'name': f'p{size}', 'groups': [group]}]
+            while True:
+                answer = self.cloud.ask('POST', '/v2/device_profiles', body)
+                if answer.status_int in (201, 409):
+                    break
+                assert answer.status_int >= 500, answer.body
+                time.sleep(_POLL)
+
+    def start(self, number: int) -> None:
+        """Start users, each of which builds one server after the other."""
+        for index in range(number):
+            self.running += 1
+            scheduler.find_scheduler().start(f'user{index}', self._build_servers)
+
+    def _build_servers(self) -> None:
+        chance = scheduler.find_scheduler().random
+        while not self.is_over:
+            self._build_server(chance.choice(SIZES))
+            time.sleep(chance.random() * 5)
+        self.running -= 1
+
+    def _build_server(self, size: int) -> None:
+        """Build a server as Nova does, use it for a while and delete it."""
+        cloud = self.cloud
+        placed = cloud.placement.schedule(size, 'a' * 32)
+        if placed is None:
+            self._count('no host')
+            return
+        instance, provider = placed
+        arqs = self._create(size)
+        host = self._find_host(provider)
+        if arqs:
+            cloud.nova.servers[instance] = Server(host)
+            status = self._bind(arqs, host, provider, instance)
+            if status == 202:
+                self._use(instance, arqs, host)
+            else:
+                self._count(f'bind {status}')
+        self._delete(instance, arqs)
+        cloud.nova.servers.pop(instance, None)
+        cloud.placement.consumers.pop(instance, None)
+
+    def _find_host(self, provider: str) -> str:
+        root = self.cloud.placement.providers[provider].node.root_uuid
+        return self.cloud.placement.providers[root].node.name
+
+    def _create(self, size: int) -> Sequence[str]:
+        start = time.time()
+        answer = self.cloud.ask('POST', _ARQS, {'device_profile_name': f'p{size}'})
+        if answer.status_int != 201:
+            self._count(f'create {answer.status_int}')
+            return ()
+        arqs = [arq['uuid'] for arq in answer.json['arqs']]
+        self._record(Kind.CREATE, arqs, start, 201)
+        return arqs
+
+    def _bind(
+        self, arqs: Sequence[str], host: str, provider: str, instance: str
+    ) -> int:
+        values = zip(_FIELDS, (host, provider, instance), strict=True)
+        patch = [{'path': path, 'op': 'add', 'value': value} for path, value in values]
+        start = time.time()
+        answer = self.cloud.ask('PATCH', _ARQS, dict.fromkeys(arqs, patch))
+        self._record(Kind.BIND, arqs, start, answer.status_int, instance=instance)
+        return answer.status_int
+
+    def _use(self, instance: str, arqs: Sequence[str], host: str) -> None:
+        """Wait for the event, read the ARQs and use the devices."""
+        start = time.monotonic()
+        while not self.cloud.nova.has_received(instance):
+            if time.monotonic() - start > _EVENT_TIMEOUT:
+                break
+            time.sleep(_POLL)
+        states = self._read(instance)
+        took = time.monotonic() - start
+        if states is not None and 'BindStarted' in states and took > 2 * BIND_DEADLINE:
+            self._complain(f'the bind of {instance} has not ended after {took:.0f} s')
+        if states is None or set(states) != {'Bound'}:
+            self._count(f'server failed: {states}')
+            return
+        self._count('server built')
+        self.cloud.nova.servers[instance].is_active = True
+        self._check_devices(instance, arqs, host)
+        time.sleep(scheduler.find_scheduler().random.random() * 60)
+        self._check_devices(instance, arqs, host)
+
+    def _check_devices(self, instance: str, arqs: Sequence[str], host: str) -> None:
+        """Check that the host has prepared a device for each ARQ."""
+        missing = set(arqs) - set(self.cloud.cards[host].prepared.values())
+        if missing:
+            self._complain(
+                f'the server {instance} runs on {host} without the devices of '
+                f'{", ".join(sorted(missing))}'
+            )
+
+    def _read(self, instance: str) -> Sequence[str] | None:
+        """Return the states of the ARQs of an instance; None: no answer."""
+        for _ in range(_ATTEMPTS):
+            answer = self.cloud.ask('GET', f'{_ARQS}?instance={instance}')
+            if answer.status_int == 200:
+                return [arq['state'] for arq in answer.json['arqs']]
+            if answer.status_int < 500:
+                return [str(answer.status_int)]
+            time.sleep(_POLL)
+        return None
+
+    def _delete(self, instance: str, arqs: Sequence[str]) -> None:
+        for path in (f'instance={instance}', f'arqs={",".join(arqs)}'):
+            if not arqs:
+                return
+            kind = Kind.DELETE_INSTANCE if 'instance' in path else Kind.DELETE
+            for _ in range(_ATTEMPTS):
+                start = time.time()
+                answer = self.cloud.ask('DELETE', f'{_ARQS}?{path}')
+                status = answer.status_int
+                self._record(kind, arqs, start, status, instance=instance)
+                if status < 500:
+                    break
+                time.sleep(_POLL)
+
+    def _record(
+        self,
+        kind: Kind,
+        arqs: Sequence[str],
+        start: float,
+        status: int,
+        instance: str = '',
+    ) -> None:
+        now = time.time()
+        self.operations += [
+            Operation(kind, arq, start, now, status, instance) for arq in arqs
+        ]
+        if status == 500:
+            self._complain(f'{kind} is answered with 500')
+
+    def _count(self, what: str) -> None:
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    def _complain(self, text: str) -> None:
+        self.violations.append(f'{time.time() - scheduler.START:.3f} {text}')
+
+
+Values = dict[str, Any]

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cloud in one process: real conductors, agents and API over simulated peers."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import oslo_messaging
+import webob
+from oslo_config import cfg
+
+from cyborg_lite import conf as configuration
+from cyborg_lite.agent.inventory.hardware_monitor import AgentIntervals
+from cyborg_lite.agent.service import AgentResources, AgentService
+from cyborg_lite.api.app import assemble
+from cyborg_lite.conductor.arqs.binding import BindRules
+from cyborg_lite.conductor.arqs.nova_support import NovaRules
+from cyborg_lite.conductor.jobs.runner import Workers
+from cyborg_lite.conductor.service import (
+    ConductorService,
+    ConductorSettings,
+    Connections,
+)
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.rpc import transport
+from cyborg_lite.rpc.client import connect_conductor
+from cyborg_lite.rpc.local import broker, driver
+from tests.chaos.history import steps_table
+from tests.chaos.history.records import HostStep
+from tests.doubles.rebootable_host import boot
+from tests.servers.databases import create_sqlite_file
+from tests.simulation import scheduler
+from tests.simulation.hosts import CardDriver, Cards
+from tests.simulation.peers import (
+    Faults,
+    SimulatedDatabase,
+    SimulatedNova,
+    SimulatedPlacement,
+    happens,
+)
+
+HOSTS: Final = ('node1', 'node2')
+CONDUCTORS: Final = ('ctl1', 'ctl2')
+BIND_DEADLINE: Final = 60  # seconds
+_ADDRESSES: Final = ('fa4f:0c:00.0', 'fa4f:0d:00.0')
+_URL: Final = 'local://simulation'
+_RPC_TIMEOUT: Final = 10  # seconds
+_AGENT: Final = AgentIntervals(
+    discovery_interval=60.0, heartbeat_interval=30.0, driver_timeout=30.0
+)
+
+
+@dataclass
+class Cloud:
+    """The nodes and their peers. A node is a conductor or a host."""
+
+    directory: Path
+    faults: Faults = field(default_factory=Faults)
+    host_steps: list[HostStep] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.connection = create_sqlite_file(self.directory / 'database.sqlite')
+        steps_table.create(self.connection)
+        self.steps = steps_table.StepsTable(self.connection)
+        self.placement = SimulatedPlacement(self.faults)
+        self.nova = SimulatedNova(self.faults, self.steps)
+        self.cards = {
+            name: Cards(name, _ADDRESSES, self.host_steps) for name in HOSTS
+        }
+        self._boots = dict.fromkeys(HOSTS, 0)
+        self._starts: dict[str, int] = defaultdict(int)
+        self._running: dict[str, str] = {}  # name of the running process by node
+        self._listeners: dict[str, list[Any]] = defaultdict(list)
+        self._watch_bus()
+        # An idle worker of the library looks around each second.
+        for worker in scheduler.Thread.__subclasses__():
+            if hasattr(worker, 'MAX_IDLE_FOR'):
+                worker.MAX_IDLE_FOR = 3600  # seconds
+        bus = transport.connect(_configure(), _RPC_TIMEOUT, url=_URL)
+        self._bus = bus  # keeps the broker while no node uses it
+        conf = _configure()
+        conf.set_override('auth_strategy', 'noauth', 'api')
+        self._application = assemble(conf, connect_conductor(bus))
+
+    # --- nodes ---
+
+    def start(self) -> None:
+        """Create the compute nodes in Placement and start all nodes."""
+        for host in HOSTS:
+            self.placement.create_provider(str(uuid4()), host, None)
+            self.boot_host(host)
+        for name in (*CONDUCTORS, *HOSTS):
+            self.start_node(name)
+
+    def boot_host(self, host: str) -> None:
+        """Boot a host: what was prepared is lost."""
+        self._boots[host] += 1
+        boot(self.directory / host, f'{host}-boot-{self._boots[host]}')
+        self.cards[host].boot()
+
+    def start_node(self, name: str) -> None:
+        """Start the process of a node."""
+        self._starts[name] += 1
+        process = f'{name}.{self._starts[name]}'
+        self._running[name] = process
+        start = self._start_agent if name in HOSTS else self._start_conductor
+        scheduler.find_scheduler().start(
+            process, lambda: start(name), node=process
+        )
+
+    def kill_node(self, name: str) -> None:
+        """Kill the process of a node."""
+        process = self._running.pop(name)
+        scheduler.find_scheduler().kill(process)
+        for queues, listener in self._listeners.pop(process, []):
+            queues.leave(listener)
+
+    def is_running(self, name: str) -> bool:
+        """Check whether a node was started and not killed."""
+        return name in self._running
+
+    def _start_conductor(self, name: str) -> None:
+        connections = Connections(
+            transport=transport.connect(_configure(), _RPC_TIMEOUT, url=_URL),
+            database=SimulatedDatabase(self.connection, self.faults),
+            placement=self.placement,
+            nova=self.nova,
+        )
+        rules = BindRules(
+            deadline=BIND_DEADLINE,
+            event_deadline=300,
+            require_allocation=True,
+            nova=NovaRules(attaches_mdev=True),
+        )
+        settings = ConductorSettings(
+            host=name,
+            rules=rules,
+            workers=Workers(16, 4),
+            job_lease=10,
+            agent_timeout=20,
+            agent_down_after=100,
+            placement_audit_interval=3600,
+            audit_interval=3600,
+            orphan_grace=600,
+            reap_orphans=True,
+            metrics_host='',
+            metrics_ports=range(0),
+            load_timeout=60,
+            largest_image=1 << 20,
+        )
+        ConductorService(connections, settings).start()
+
+    def _start_agent(self, name: str) -> None:
+        root = self.directory / name
+        host = Host(name, root, has_system_disk=False)
+        resources = AgentResources(
+            host,
+            {CardDriver.NAME: CardDriver(host, {'cards': self.cards[name]})},
+            root / 'state',
+        )
+        bus = transport.connect(_configure(), _RPC_TIMEOUT, url=_URL)
+        AgentService(bus, resources, _AGENT).start()
+
+    # --- API ---
+
+    # Any: JSON.
+    def ask(
+        self, method: str, path: str, body: Any = None, version: str = '2.4'
+    ) -> webob.Response:
+        """Send a request of Nova to the API."""
+        headers = {
+            'X-User-Id': 'nova',
+            'X-Project-Id': 'a' * 32,
+            'X-Roles': 'admin,member,reader,service',
+            'X-Service-Roles': 'service',
+            'OpenStack-API-Version': f'accelerator {version}',
+        }
+        options = {} if body is None else {'json': body}
+        request = webob.Request.blank(path, method=method, headers=headers, **options)
+        request.content_type = 'application/json'
+        scheduler.pause()
+        return request.get_response(self._application)
+
+    # --- message bus ---
+
+    def _watch_bus(self) -> None:
+        """Know the listeners of each process, and lose messages."""
+        join, send = broker.Broker.join, driver.LocalDriver.send
+
+        def join_as_process(queues: broker.Broker, keys: Any) -> Any:
+            listener = join(queues, keys)
+            process = scheduler.find_scheduler().current.node
+            self._listeners[process].append((queues, listener))
+            return listener
+
+        def send_or_lose(
+            bus: driver.LocalDriver, target: Any, *arguments: Any, **options: Any
+        ) -> Any:
+            scheduler.pause()
+            lost = happens(self.faults.request_lost)
+            answer = None if lost else send(bus, target, *arguments, **options)
+            scheduler.pause()
+            if options.get('wait_for_reply') and (
+                lost or happens(self.faults.answer_lost)
+            ):
+                scheduler.sleep(options.get('timeout') or _RPC_TIMEOUT)
+                raise oslo_messaging.MessagingTimeout('A message is lost.')
+            return answer
+
+        setattr(broker.Broker, 'join', join_as_process)  # noqa: B010  # of this process
+        setattr(driver.LocalDriver, 'send', send_or_lose)  # noqa: B010
+
+
+def _configure() -> cfg.ConfigOpts:
+    """Return the configuration of a node without any file."""
+    return configuration.parse([], 'simulation')
+
+
+Step = Callable[[Cloud], None]
+LOG = logging.getLogger(__name__)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cards of the simulated hosts, and the driver that prepares their attach handles.
+
+A card remembers for which ARQ each handle is prepared, as a kernel does: the record
+survives the agent, and is lost when the host boots.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+from oslo_config import cfg
+
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.errors.drivers import DriverError
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import (
+    AttachHandle,
+    Deployable,
+    Device,
+    DiscoveryResult,
+    HandleType,
+)
+from tests.chaos.history.records import HostAction, HostStep
+from tests.simulation import scheduler
+
+CLASS: Final = 'VGPU'
+HANDLES: Final = 2
+"""Handles of a card."""
+_VENDOR: Final = 'fa4f'
+
+
+@dataclass
+class Cards:
+    """The cards of one host."""
+
+    hostname: str
+    addresses: Sequence[str]
+    steps: list[HostStep]
+    prepared: dict[str, str] = field(default_factory=dict)
+    """ARQ by key of the handle."""
+    slow: float = 0.0
+    """Longest time of a preparation, in seconds."""
+    failures: int = 0
+    """Number of the next preparations that fail at their end."""
+
+    def boot(self) -> None:
+        """Lose all that was prepared."""
+        self.prepared.clear()
+
+    def record(self, action: HostAction, handle: AllocatedHandle) -> None:
+        """Store a step of the history."""
+        step = HostStep(
+            time.time(), self.hostname, handle.key, action, handle.arq_uuid
+        )
+        self.steps.append(step)
+
+
+class CardDriver:
+    """Driver of the cards of one host."""
+
+    NAME: ClassVar[str] = 'simulated_driver'
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = ()
+
+    # Any: driver options have various types.
+    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+        self._host = host
+        self._cards: Cards = options['cards']
+
+    def discover(self) -> Iterator[DiscoveryResult]:
+        """Return each card."""
+        for address in self._cards.addresses:
+            device = self._build_device(address)
+            yield DiscoveryResult(
+                address, f'{_VENDOR}:0001', '', self.NAME, 'simulated', device
+            )
+
+    def _build_device(self, address: str) -> Device:
+        handles = tuple(
+            AttachHandle(
+                f'{address}/{number}',
+                HandleType.MDEV,
+                {'asked_type': 'sim-1', 'vgpu_mark': f'sim-1_{number}'},
+                needs_host=True,
+            )
+            for number in range(HANDLES)
+        )
+        root = Deployable(
+            name=f'{self._host.name}_{address}',
+            resource_class=CLASS,
+            traits=('CUSTOM_SIMULATED', 'OWNER_CYBORG'),
+            total=HANDLES,
+            handles=handles,
+        )
+        return Device(
+            type='GPU',
+            vendor=_VENDOR,
+            model='Simulated',
+            driver=self.NAME,
+            control_address=address,
+            hardware_id=address,
+            root=root,
+        )
+
+    def prepare(self, handle: AllocatedHandle) -> None:
+        """Prepare a handle after a time; refuse one that another ARQ has.
+
+        :raises DriverError: the card fails, or the handle is prepared for another ARQ
+        """
+        cards = self._cards
+        self._work()
+        owner = cards.prepared.get(handle.key, handle.arq_uuid)
+        if owner != handle.arq_uuid:
+            cards.record(HostAction.REFUSE, handle)
+            raise DriverError(reason=f'The handle is prepared for {owner}.')
+        if cards.failures:
+            cards.failures -= 1
+            raise DriverError(reason='The card has failed.')
+        cards.prepared[handle.key] = handle.arq_uuid
+        cards.record(HostAction.PREPARE, handle)
+
+    def release(self, handle: AllocatedHandle) -> None:
+        """Undo ``prepare`` after a time."""
+        cards = self._cards
+        cards.record(HostAction.RELEASE, handle)
+        cards.prepared.pop(handle.key, None)
+        self._work()
+
+    def is_prepared(self, handle: AllocatedHandle) -> bool:
+        """Check whether the handle is prepared for its ARQ."""
+        return self._cards.prepared.get(handle.key) == handle.arq_uuid
+
+    def _work(self) -> None:
+        running = scheduler.find_scheduler()
+        time.sleep(running.random.random() * max(0.01, self._cards.slow))

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The other services of the simulated cloud: the database, Placement and Nova."""
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from uuid import uuid4
+
+from sqlalchemy import event
+
+from cyborg_lite.clients.nova import BoundEvent, EventOutcome, Nova
+from cyborg_lite.clients.placement import Consumer
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from tests.chaos.history.records import Receipt
+from tests.chaos.history.steps_table import StepsTable
+from tests.doubles.placement import FakePlacement
+from tests.simulation import scheduler
+from tests.simulation.hosts import CLASS
+
+P = ParamSpec('P')
+T = TypeVar('T')
+
+_JULIAN_EPOCH: Final = 2440587.5  # days
+_DAY: Final = 86400.0  # seconds
+
+
+@dataclass
+class Faults:
+    """Faults that are possible now; each is a probability."""
+
+    commit_lost: float = 0.0
+    """A transaction fails, and is not committed."""
+    commit_unknown: float = 0.0
+    """A transaction fails although it is committed."""
+    placement: float = 0.0
+    """Placement does not answer."""
+    nova: float = 0.0
+    """Nova does not answer; it may have received the request."""
+    request_lost: float = 0.0
+    """A call gets no answer, because no server has received it."""
+    answer_lost: float = 0.0
+    """A call gets no answer although it was executed."""
+
+    def clear(self) -> None:
+        """End all faults."""
+        vars(self).update(vars(Faults()))
+
+
+def happens(probability: float) -> bool:
+    """Decide whether an event of a probability happens now."""
+    return probability > 0 and scheduler.find_scheduler().random.random() < probability
+
+
+class SimulatedDatabase(Database):
+    """SQLite with the virtual clock; other threads run between transactions only."""
+
+    def __init__(self, connection: str, faults: Faults) -> None:
+        super().__init__(connection)
+        self._faults = faults
+
+    # Any: oslo.db has no types.
+    def _new_facade(self) -> Any:
+        facade = super()._new_facade()
+        for side in (facade.writer, facade.reader):
+            event.listen(side.get_engine(), 'connect', _replace_clock)
+        return facade
+
+    def write(
+        self,
+        work: Callable[Concatenate[Any, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Run a transaction, whose commit may be lost or unknown."""
+        scheduler.pause()
+        if happens(self._faults.commit_lost):
+            raise ServiceUnavailable(what='The database')
+        result = super().write(work, *args, **kwargs)
+        scheduler.pause()
+        if happens(self._faults.commit_unknown):
+            raise ServiceUnavailable(what='The database')
+        return result
+
+    def read(
+        self,
+        work: Callable[Concatenate[Any, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Run a transaction that only reads."""
+        scheduler.pause()
+        return super().read(work, *args, **kwargs)
+
+
+# Any: the connection of the library of SQLite.
+def _replace_clock(connection: Any, _record: Any) -> None:
+    connection.create_function('julianday', 1, _julianday)
+    connection.create_function('strftime', 2, _strftime)
+
+
+def _julianday(_now: str) -> float:
+    return scheduler.read_time() / _DAY + _JULIAN_EPOCH
+
+
+def _strftime(format_: str, _now: str) -> str:
+    moment = datetime.fromtimestamp(scheduler.read_time(), UTC)
+    fraction = f'{moment.second:02}.{moment.microsecond // 1000:03}'
+    return moment.strftime(format_.replace('%f', fraction))
+
+
+class SimulatedPlacement(FakePlacement):
+    """Placement that sometimes does not answer."""
+
+    def __init__(self, faults: Faults) -> None:
+        super().__init__()
+        self._faults = faults
+
+    def observe_requests(self, observer: Callable[[str, int | None], None]) -> None:
+        """Do nothing: no request is sent."""
+
+    def _count_call(self, call: str) -> None:
+        scheduler.pause()
+        if happens(self._faults.placement):
+            raise ServiceUnavailable(what='Placement')
+        super()._count_call(call)
+        self.calls.clear()
+
+    def schedule(self, amount: int, project: str) -> tuple[str, str] | None:
+        """Allocate units to a new instance as the scheduler does.
+
+        :returns: uuids of the instance and of the provider; None: no provider has as
+            many free units
+        """
+        candidates = sorted(
+            uuid
+            for uuid in self.providers
+            if self._free(uuid).get(CLASS, 0) >= amount
+        )
+        if not candidates:
+            return None
+        provider = scheduler.find_scheduler().random.choice(candidates)
+        consumer = self.allocate(provider, {CLASS: amount})
+        allocations = {provider: {CLASS: amount}}
+        del self.consumers[consumer.uuid]
+        instance = str(uuid4())
+        self.consumers[instance] = Consumer(instance, project, 'u', 1, allocations)
+        return instance, provider
+
+
+@dataclass
+class Server:
+    """An instance of Nova."""
+
+    host: str
+    is_active: bool = False
+
+
+@dataclass
+class SimulatedNova(Nova):
+    """Nova, with the events that it has received."""
+
+    faults: Faults
+    steps: StepsTable
+    servers: dict[str, Server] = field(default_factory=dict)
+    receipts: list[Receipt] = field(default_factory=list)
+
+    def post_events(self, events: Sequence[BoundEvent]) -> tuple[EventOutcome, ...]:
+        """Receive events."""
+        self._answer()
+        for each in events:
+            status = 'completed' if each.succeeded else 'failed'
+            self.receipts.append(
+                Receipt(
+                    time.time(),
+                    each.arq_uuid,
+                    each.instance_uuid,
+                    status,
+                    self.steps.last_step(each.arq_uuid),
+                )
+            )
+        self._answer()
+        return tuple(
+            EventOutcome(each, 200 if each.instance_uuid in self.servers else 404)
+            for each in events
+        )
+
+    def has_received(self, instance: str) -> bool:
+        """Check whether an event of an instance has come."""
+        return any(receipt.instance == instance for receipt in self.receipts)
+
+    def find_missing_instances(self, uuids: Collection[str]) -> frozenset[str]:
+        """Return the uuids that are no instances."""
+        self._answer()
+        return frozenset(set(uuids) - set(self.servers))
+
+    def is_placed(self, uuid: str) -> bool:
+        """Check whether an instance is on a host."""
+        self._answer()
+        return uuid in self.servers
+
+    def is_spawned(self, uuid: str) -> bool:
+        """Check whether an instance runs."""
+        self._answer()
+        return uuid in self.servers and self.servers[uuid].is_active
+
+    def find_settled_node(self, uuid: str) -> str | None:
+        """Return the host of an instance that runs."""
+        self._answer()
+        server = self.servers.get(uuid)
+        return server.host if server is not None and server.is_active else None
+
+    def _answer(self) -> None:
+        scheduler.pause()
+        if happens(self.faults.nova):
+            raise ServiceUnavailable(what='Nova')
+
+
+Answers = Mapping[str, Any]
