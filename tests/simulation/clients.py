@@ -10,9 +10,10 @@ from tests.chaos.history.records import Kind, Operation
 from tests.simulation import scheduler
 from tests.simulation.cloud import BIND_DEADLINE, Cloud
 from tests.simulation.hosts import CLASS
-from tests.simulation.peers import Server
+from tests.simulation.peers import Placed, Server
 
-SIZES: Final = (1, 2)
+PROFILES: Final = {'one': (1,), 'two': (2,), 'pair': (1, 1)}
+"""Number of accelerators of each group."""
 _ARQS: Final = '/v2/accelerator_requests'
 _FIELDS: Final = ('/hostname', '/device_rp_uuid', '/instance_uuid')
 _EVENT_TIMEOUT: Final = 120.0  # seconds
@@ -33,10 +34,10 @@ class Users:
     running: int = 0
 
     def create_profiles(self) -> None:
-        """Create a profile for each number of accelerators."""
-        for size in SIZES:
-            group = {f'resources:{CLASS}': str(size)}
-            body = [{'name': f'p{size}', 'groups': [group]}]
+        """Create the profiles."""
+        for name, sizes in PROFILES.items():
+            groups = [{f'resources:{CLASS}': str(size)} for size in sizes]
+            body = [{'name': name, 'groups': groups}]
             while True:
                 answer = self.cloud.ask('POST', '/v2/device_profiles', body)
                 if answer.status_int in (201, 409):
@@ -53,38 +54,37 @@ class Users:
     def _build_servers(self) -> None:
         chance = scheduler.find_scheduler().random
         while not self.is_over:
-            self._build_server(chance.choice(SIZES))
+            self._build_server(chance.choice(sorted(PROFILES)))
             time.sleep(chance.random() * 5)
         self.running -= 1
 
-    def _build_server(self, size: int) -> None:
+    def _build_server(self, profile: str) -> None:
         """Build a server as Nova does, use it for a while and delete it."""
-        cloud = self.cloud
-        placed = cloud.placement.schedule(size, 'a' * 32)
+        cloud, groups = self.cloud, PROFILES[profile]
+        placed = cloud.placement.schedule(groups, 'a' * 32)
         if placed is None:
             self._count('no host')
             return
-        instance, provider = placed
-        arqs = self._create(size)
-        host = self._find_host(provider)
+        arqs = self._create(profile)
         if arqs:
-            cloud.nova.servers[instance] = Server(host)
-            status = self._bind(arqs, host, provider, instance)
+            cloud.nova.servers[placed.instance] = Server(placed.host)
+            providers = [
+                uuid
+                for uuid, size in zip(placed.providers, groups, strict=True)
+                for _ in range(size)
+            ]
+            status = self._bind(arqs, providers, placed)
             if status == 202:
-                self._use(instance, arqs, host)
+                self._use(placed.instance, arqs, placed.host)
             else:
                 self._count(f'bind {status}')
-        self._delete(instance, arqs)
-        cloud.nova.servers.pop(instance, None)
-        cloud.placement.consumers.pop(instance, None)
+        self._delete(placed.instance, arqs)
+        cloud.nova.servers.pop(placed.instance, None)
+        cloud.placement.consumers.pop(placed.instance, None)
 
-    def _find_host(self, provider: str) -> str:
-        root = self.cloud.placement.providers[provider].node.root_uuid
-        return self.cloud.placement.providers[root].node.name
-
-    def _create(self, size: int) -> Sequence[str]:
+    def _create(self, profile: str) -> Sequence[str]:
         start = time.time()
-        answer = self.cloud.ask('POST', _ARQS, {'device_profile_name': f'p{size}'})
+        answer = self.cloud.ask('POST', _ARQS, {'device_profile_name': profile})
         if answer.status_int != 201:
             self._count(f'create {answer.status_int}')
             return ()
@@ -93,14 +93,20 @@ class Users:
         return arqs
 
     def _bind(
-        self, arqs: Sequence[str], host: str, provider: str, instance: str
+        self, arqs: Sequence[str], providers: Sequence[str], placed: Placed
     ) -> int:
-        values = zip(_FIELDS, (host, provider, instance), strict=True)
-        patch = [{'path': path, 'op': 'add', 'value': value} for path, value in values]
+        body = {}
+        for arq, provider in zip(arqs, providers, strict=True):
+            values = (placed.host, provider, placed.instance)
+            body[arq] = [
+                {'path': path, 'op': 'add', 'value': value}
+                for path, value in zip(_FIELDS, values, strict=True)
+            ]
         start = time.time()
-        answer = self.cloud.ask('PATCH', _ARQS, dict.fromkeys(arqs, patch))
-        self._record(Kind.BIND, arqs, start, answer.status_int, instance=instance)
-        return answer.status_int
+        answer = self.cloud.ask('PATCH', _ARQS, body)
+        status = answer.status_int
+        self._record(Kind.BIND, arqs, start, status, instance=placed.instance)
+        return status
 
     def _use(self, instance: str, arqs: Sequence[str], host: str) -> None:
         """Wait for the event, read the ARQs and use the devices."""

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cloud in one process: real conductors, agents and API over simulated peers."""
 
-import logging
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -34,13 +32,12 @@ from tests.chaos.history.records import HostStep
 from tests.doubles.rebootable_host import boot
 from tests.servers.databases import create_sqlite_file
 from tests.simulation import scheduler
-from tests.simulation.hosts import CardDriver, Cards
+from tests.simulation.hosts import CardDriver, Cards, happens
 from tests.simulation.peers import (
     Faults,
     SimulatedDatabase,
     SimulatedNova,
     SimulatedPlacement,
-    happens,
 )
 
 HOSTS: Final = ('node1', 'node2')
@@ -218,7 +215,3 @@ class Cloud:
 def _configure() -> cfg.ConfigOpts:
     """Return the configuration of a node without any file."""
     return configuration.parse([], 'simulation')
-
-
-Step = Callable[[Cloud], None]
-LOG = logging.getLogger(__name__)

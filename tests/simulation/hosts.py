@@ -42,8 +42,8 @@ class Cards:
     """ARQ by key of the handle."""
     slow: float = 0.0
     """Longest time of a preparation, in seconds."""
-    failures: int = 0
-    """Number of the next preparations that fail at their end."""
+    failing: float = 0.0
+    """Probability that a preparation fails at its end."""
 
     def boot(self) -> None:
         """Lose all that was prepared."""
@@ -114,8 +114,7 @@ class CardDriver:
         if owner != handle.arq_uuid:
             cards.record(HostAction.REFUSE, handle)
             raise DriverError(reason=f'The handle is prepared for {owner}.')
-        if cards.failures:
-            cards.failures -= 1
+        if happens(cards.failing):
             raise DriverError(reason='The card has failed.')
         cards.prepared[handle.key] = handle.arq_uuid
         cards.record(HostAction.PREPARE, handle)
@@ -132,5 +131,12 @@ class CardDriver:
         return self._cards.prepared.get(handle.key) == handle.arq_uuid
 
     def _work(self) -> None:
-        running = scheduler.find_scheduler()
-        time.sleep(running.random.random() * max(0.01, self._cards.slow))
+        chance = scheduler.find_scheduler().random
+        # Most operations are fast also on a slow card.
+        longest = self._cards.slow if chance.random() < 0.5 else 0.01
+        time.sleep(chance.random() * longest)
+
+
+def happens(probability: float) -> bool:
+    """Decide whether an event of a probability happens now."""
+    return probability > 0 and scheduler.find_scheduler().random.random() < probability

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 from uuid import uuid4
 
 from sqlalchemy import event
@@ -18,7 +18,7 @@ from tests.chaos.history.records import Receipt
 from tests.chaos.history.steps_table import StepsTable
 from tests.doubles.placement import FakePlacement
 from tests.simulation import scheduler
-from tests.simulation.hosts import CLASS
+from tests.simulation.hosts import CLASS, happens
 
 P = ParamSpec('P')
 T = TypeVar('T')
@@ -47,11 +47,6 @@ class Faults:
     def clear(self) -> None:
         """End all faults."""
         vars(self).update(vars(Faults()))
-
-
-def happens(probability: float) -> bool:
-    """Decide whether an event of a probability happens now."""
-    return probability > 0 and scheduler.find_scheduler().random.random() < probability
 
 
 class SimulatedDatabase(Database):
@@ -111,6 +106,14 @@ def _strftime(format_: str, _now: str) -> str:
     return moment.strftime(format_.replace('%f', fraction))
 
 
+class Placed(NamedTuple):
+    """A new instance, its host, and the provider of each group."""
+
+    instance: str
+    host: str
+    providers: tuple[str, ...]
+
+
 class SimulatedPlacement(FakePlacement):
     """Placement that sometimes does not answer."""
 
@@ -128,26 +131,43 @@ class SimulatedPlacement(FakePlacement):
         super()._count_call(call)
         self.calls.clear()
 
-    def schedule(self, amount: int, project: str) -> tuple[str, str] | None:
-        """Allocate units to a new instance as the scheduler does.
+    def schedule(self, groups: Sequence[int], project: str) -> Placed | None:
+        """Allocate the units of each group to a new instance, as the scheduler does.
 
-        :returns: uuids of the instance and of the provider; None: no provider has as
-            many free units
+        :returns: None: no host has as many free units
         """
-        candidates = sorted(
-            uuid
-            for uuid in self.providers
-            if self._free(uuid).get(CLASS, 0) >= amount
-        )
-        if not candidates:
-            return None
-        provider = scheduler.find_scheduler().random.choice(candidates)
-        consumer = self.allocate(provider, {CLASS: amount})
-        allocations = {provider: {CLASS: amount}}
-        del self.consumers[consumer.uuid]
+        chance = scheduler.find_scheduler().random
+        free = {uuid: self._free(uuid).get(CLASS, 0) for uuid in sorted(self.providers)}
+        roots = sorted({self.providers[uuid].node.root_uuid for uuid in free})
+        for root in chance.sample(roots, len(roots)):
+            left = {
+                uuid: number
+                for uuid, number in free.items()
+                if self.providers[uuid].node.root_uuid == root
+            }
+            chosen = []
+            for amount in groups:
+                fitting = [uuid for uuid, number in left.items() if number >= amount]
+                if not fitting:
+                    break
+                chosen.append(chance.choice(fitting))
+                left[chosen[-1]] -= amount
+            if len(chosen) == len(groups):
+                return self._allocate(groups, chosen, project)
+        return None
+
+    def _allocate(
+        self, groups: Sequence[int], chosen: Sequence[str], project: str
+    ) -> Placed:
+        allocations: dict[str, dict[str, int]] = {}
+        for amount, uuid in zip(groups, chosen, strict=True):
+            amounts = allocations.setdefault(uuid, {CLASS: 0})
+            amounts[CLASS] += amount
+            self.providers[uuid].touch()
         instance = str(uuid4())
         self.consumers[instance] = Consumer(instance, project, 'u', 1, allocations)
-        return instance, provider
+        root = self.providers[chosen[0]].node.root_uuid
+        return Placed(instance, self.providers[root].node.name, tuple(chosen))
 
 
 @dataclass

@@ -45,13 +45,13 @@ class Disturbance:
         ]
         chosen = self.random.sample(kinds, self.random.randint(1, len(kinds)))
         while not self.is_over:
-            time.sleep(self.random.random() * 15)
+            time.sleep(self.random.random() * 8)
             kind = self.random.choice(chosen)
             self._note(kind.__name__.strip('_'))
             kind()
         self.cloud.faults.clear()
         for cards in self.cloud.cards.values():
-            cards.slow, cards.failures = 0.0, 0
+            cards.slow = cards.failing = 0.0
         for name in (*CONDUCTORS, *HOSTS):
             if not self.cloud.is_running(name):
                 self.cloud.start_node(name)
@@ -75,11 +75,12 @@ class Disturbance:
 
     def _slow_cards(self) -> None:
         self.cloud.cards[self.random.choice(HOSTS)].slow = self.random.choice(
-            (0.0, 5.0, 30.0, 80.0)
+            (0.0, 5.0, 30.0, 60.0)
         )
 
     def _fail_card(self) -> None:
-        self.cloud.cards[self.random.choice(HOSTS)].failures += self.random.randint(1, 2)
+        cards = self.cloud.cards[self.random.choice(HOSTS)]
+        cards.failing = self.random.choice((0.0, 0.3, 0.6))
 
     def _lose_commits(self) -> None:
         self._set('commit_lost', 0.1)
