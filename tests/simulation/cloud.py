@@ -98,6 +98,8 @@ class Cloud:
         self._boots[host] += 1
         boot(self.directory / host, f'{host}-boot-{self._boots[host]}')
         self.cards[host].boot()
+        for server in self.nova.servers.values():
+            server.is_active &= server.host != host
 
     def start_node(self, name: str) -> None:
         """Start the process of a node."""
@@ -115,6 +117,13 @@ class Cloud:
         scheduler.find_scheduler().kill(process)
         for queues, listener in self._listeners.pop(process, []):
             queues.leave(listener)
+
+    def freeze_node(self, name: str, seconds: float) -> None:
+        """Let the process of a node stand still for a time."""
+        process = self._running[name]
+        scheduler.find_scheduler().freeze(process)
+        scheduler.sleep(seconds)
+        scheduler.find_scheduler().thaw(process)
 
     def is_running(self, name: str) -> bool:
         """Check whether a node was started and not killed."""

@@ -36,6 +36,8 @@ class Disturbance:
         kinds: list[Callable[[], None]] = [
             self._kill_conductor,
             self._kill_agent,
+            self._freeze_node,
+            self._boot_host,
             self._slow_cards,
             self._fail_card,
             self._lose_commits,
@@ -72,6 +74,17 @@ class Disturbance:
         time.sleep(self.random.random() * 20)
         self.cloud.start_node(name)
         self._note(f'start {name}')
+
+    def _freeze_node(self) -> None:
+        name = self.random.choice((*CONDUCTORS, *HOSTS))
+        self.cloud.freeze_node(name, self.random.random() * 30)
+
+    def _boot_host(self) -> None:
+        host = self.random.choice(HOSTS)
+        self.cloud.kill_node(host)
+        time.sleep(self.random.random() * 20)
+        self.cloud.boot_host(host)
+        self.cloud.start_node(host)
 
     def _slow_cards(self) -> None:
         self.cloud.cards[self.random.choice(HOSTS)].slow = self.random.choice(

@@ -67,6 +67,7 @@ class Scheduler:
         self._timers: list[tuple[float, int, Task, int]] = []
         self._numbers = itertools.count()
         self._dead: set[str] = set()
+        self._frozen: dict[str, list[Task]] = {}
 
     # --- called by the thread that runs ---
 
@@ -89,7 +90,8 @@ class Scheduler:
 
     def wake(self, task: Task) -> None:
         """Let a waiting thread run."""
-        if task.is_waiting and task not in self._ready:
+        held = self._frozen.get(task.node, ())
+        if task.is_waiting and task not in self._ready and task not in held:
             self._ready.append(task)
 
     def start(
@@ -116,6 +118,14 @@ class Scheduler:
         """End the threads of a node where they are; they never run again."""
         self._dead.add(node)
 
+    def freeze(self, node: str) -> None:
+        """Let no thread of a node run, as on a machine that stands still."""
+        self._frozen.setdefault(node, [])
+
+    def thaw(self, node: str) -> None:
+        """Let the threads of a node run again."""
+        self._ready += self._frozen.pop(node, [])
+
     def _switch(self) -> None:
         task = self.current
         if getattr(task,'tx',False):
@@ -134,7 +144,9 @@ class Scheduler:
                 self._jump()
                 continue
             task = self._ready.pop(self.random.randrange(len(self._ready)))
-            if task.node not in self._dead:
+            if task.node in self._frozen:
+                self._frozen[task.node].append(task)
+            elif task.node not in self._dead:
                 task.is_waiting = False
                 task.number = -1
                 self.current = task
