@@ -4,7 +4,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from tests.chaos.history.records import Kind, Operation
 from tests.simulation import scheduler
@@ -50,6 +50,10 @@ class Users:
         for index in range(number):
             self.running += 1
             scheduler.find_scheduler().start(f'user{index}', self._build_servers)
+
+    def list_waiting(self) -> Sequence[str]:
+        """Return a line if a user still waits for an answer."""
+        return [f'{self.running} users wait for an answer.'] if self.running else []
 
     def _build_servers(self) -> None:
         chance = scheduler.find_scheduler().random
@@ -104,7 +108,7 @@ class Users:
             ]
         start = time.time()
         answer = self.cloud.ask('PATCH', _ARQS, body)
-        status = answer.status_int
+        status: int = answer.status_int
         self._record(Kind.BIND, arqs, start, status, instance=placed.instance)
         return status
 
@@ -184,6 +188,3 @@ class Users:
 
     def _complain(self, text: str) -> None:
         self.violations.append(f'{time.time() - scheduler.START:.3f} {text}')
-
-
-Values = dict[str, Any]

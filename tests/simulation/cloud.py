@@ -65,9 +65,7 @@ class Cloud:
         self.steps = steps_table.StepsTable(self.connection)
         self.placement = SimulatedPlacement(self.faults)
         self.nova = SimulatedNova(self.faults, self.steps)
-        self.cards = {
-            name: Cards(name, _ADDRESSES, self.host_steps) for name in HOSTS
-        }
+        self.cards = {name: Cards(name, _ADDRESSES, self.host_steps) for name in HOSTS}
         self._boots = dict.fromkeys(HOSTS, 0)
         self._starts: dict[str, int] = defaultdict(int)
         self._running: dict[str, str] = {}  # name of the running process by node
@@ -107,9 +105,7 @@ class Cloud:
         process = f'{name}.{self._starts[name]}'
         self._running[name] = process
         start = self._start_agent if name in HOSTS else self._start_conductor
-        scheduler.find_scheduler().start(
-            process, lambda: start(name), node=process
-        )
+        scheduler.find_scheduler().start(process, lambda: start(name), node=process)
 
     def kill_node(self, name: str) -> None:
         """Kill the process of a node."""

@@ -45,15 +45,16 @@ class Cards:
     failing: float = 0.0
     """Probability that a preparation fails at its end."""
 
+    is_leaking: bool = False
+    """Released handles stay prepared."""
+
     def boot(self) -> None:
         """Lose all that was prepared."""
         self.prepared.clear()
 
     def record(self, action: HostAction, handle: AllocatedHandle) -> None:
         """Store a step of the history."""
-        step = HostStep(
-            time.time(), self.hostname, handle.key, action, handle.arq_uuid
-        )
+        step = HostStep(time.time(), self.hostname, handle.key, action, handle.arq_uuid)
         self.steps.append(step)
 
 
@@ -123,7 +124,8 @@ class CardDriver:
         """Undo ``prepare`` after a time."""
         cards = self._cards
         cards.record(HostAction.RELEASE, handle)
-        cards.prepared.pop(handle.key, None)
+        if not cards.is_leaking:
+            cards.prepared.pop(handle.key, None)
         self._work()
 
     def is_prepared(self, handle: AllocatedHandle) -> bool:

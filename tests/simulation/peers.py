@@ -2,7 +2,7 @@
 """The other services of the simulated cloud: the database, Placement and Nova."""
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
@@ -236,6 +236,3 @@ class SimulatedNova(Nova):
         scheduler.pause()
         if happens(self.faults.nova):
             raise ServiceUnavailable(what='Nova')
-
-
-Answers = Mapping[str, Any]

@@ -20,6 +20,8 @@ _USERS: Final = 4
 _DURATION: Final = 180.0  # seconds with faults
 _LIMIT: Final = 900.0  # seconds until the cloud must be at rest after the last fault
 _POLL: Final = 5.0  # seconds
+_JOBS: Final = "SELECT kind, state, last_error FROM jobs WHERE kind <> 'audit'"
+_OWNERS: Final = 'SELECT arq_uuid FROM attach_handles WHERE arq_uuid IS NOT NULL'
 
 
 @dataclass
@@ -116,12 +118,19 @@ class Disturbance:
         setattr(self.cloud.faults, fault, 0.0)
 
 
-def simulate(seed: int, directory: Path) -> tuple[list[str], dict[str, object]]:
-    """Run a cloud; return the violations and some facts."""
+def simulate(
+    seed: int, directory: Path, *, leaking: bool = False
+) -> tuple[list[str], dict[str, object]]:
+    """Run a cloud; return the violations and some facts.
+
+    :param leaking: released handles stay prepared, which is a violation
+    """
     running = scheduler.Scheduler(seed)
     scheduler.use(running)
     random.seed(seed)
     cloud = Cloud(directory)
+    for cards in cloud.cards.values():
+        cards.is_leaking = leaking
     cloud.start()
     users = Users(cloud)
     users.create_profiles()
@@ -150,25 +159,22 @@ def simulate(seed: int, directory: Path) -> tuple[list[str], dict[str, object]]:
 def _wait_for_rest(cloud: Cloud, users: Users) -> Iterator[str]:
     """Yield what is not at rest in time after the last fault."""
     deadline = time.monotonic() + _LIMIT
-    engine = create_engine(cloud.connection)
-    while True:
-        with engine.connect() as connection:
-            jobs = connection.execute(
-                text(
-                    "SELECT kind, state, last_error FROM jobs WHERE kind NOT IN ('audit')"
-                )
-            ).all()
-            handles = connection.execute(
-                text('SELECT arq_uuid FROM attach_handles WHERE arq_uuid IS NOT NULL')
-            ).scalars().all()
-        prepared = [a for cards in cloud.cards.values() for a in cards.prepared.values()]
-        left = [f'job {job} is left' for job in jobs]
-        left += [f'ARQ {arq} is left' for arq in {*handles, *prepared}]
-        if users.running:
-            left.append(f'{users.running} users wait for an answer')
-        if not left:
-            return
+    while left := [*_list_rest(cloud), *users.list_waiting()]:
         if time.monotonic() > deadline:
             yield from left
             return
         time.sleep(_POLL)
+
+
+def _list_rest(cloud: Cloud) -> Iterator[str]:
+    """Yield the jobs and the devices in use; at rest there are none."""
+    engine = create_engine(cloud.connection)
+    with engine.connect() as connection:
+        for job in connection.execute(text(_JOBS)):
+            yield f'The job {job} is left.'
+        owners = set(connection.scalars(text(_OWNERS)))
+    engine.dispose()
+    for cards in cloud.cards.values():
+        owners.update(cards.prepared.values())
+    for arq in sorted(owners):
+        yield f'A device of the ARQ {arq} is left.'

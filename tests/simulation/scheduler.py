@@ -16,8 +16,8 @@ import heapq
 import itertools
 import queue
 import random
-import threading
 import secrets
+import threading
 import time
 import uuid
 from collections import deque
@@ -128,8 +128,10 @@ class Scheduler:
 
     def _switch(self) -> None:
         task = self.current
-        if getattr(task,'tx',False):
-            import traceback; traceback.print_stack()
+        if getattr(task, 'tx', False):
+            import traceback
+
+            traceback.print_stack()
         chosen = self._choose()
         if chosen is not task:
             chosen.resume()
@@ -342,7 +344,9 @@ class Condition:
         else:
             self._lock.acquire()
 
-    def wait_for(self, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
+    def wait_for(
+        self, predicate: Callable[[], Any], timeout: float | None = None
+    ) -> Any:
         """Wait until the predicate is true; return its last value."""
         deadline = None if timeout is None else read_monotonic() + timeout
         while not (result := predicate()):
@@ -433,7 +437,7 @@ class Thread:
         *,
         daemon: bool | None = None,
     ) -> None:
-        self.name = name or f"Thread-{target!r}"
+        self.name = name or f'Thread-{target!r}'
         self.daemon = bool(daemon)
         self.ident: int | None = None
         self._target, self._arguments = target, (tuple(args), dict(kwargs or {}))

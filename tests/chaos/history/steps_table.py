@@ -6,7 +6,7 @@ handle, are numbered in the order of the commits, because the changed row is loc
 Unlike ``arq_events``, the rows remain when the ARQ is deleted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Engine, create_engine, text
@@ -41,6 +41,11 @@ _DELETE_ARQ: Final = f"""
 _CHANGE_HANDLE: Final = f"""
     INSERT INTO history_steps ({_COLUMNS}) VALUES ({{clock}}, 'handle', NEW.arq_uuid,
     OLD.arq_uuid, NULL, NEW.generation, NULL, {_HOST}, NEW.key);
+"""
+
+_CHANGED: Final = """
+    (OLD.state, OLD.generation, OLD.instance_uuid) {differs}
+    (NEW.state, NEW.generation, NEW.instance_uuid)
 """
 
 _MARIADB: Final = {
@@ -81,24 +86,12 @@ def _mariadb() -> list[str]:
             f'FOR EACH ROW BEGIN {before} {body} {after} END'
         )
 
-    clock = _MARIADB['clock']
     is_changed = (
         'NOT (OLD.state <=> NEW.state AND OLD.generation <=> NEW.generation'
         ' AND OLD.instance_uuid <=> NEW.instance_uuid)'
     )
     has_moved = 'NOT (OLD.arq_uuid <=> NEW.arq_uuid)'
-    created = _INSERT_ARQ.format(clock=clock, old='NULL')
-    changed = _INSERT_ARQ.format(clock=clock, old='OLD.state')
-    deleted = _DELETE_ARQ.format(clock=clock)
-    moved = _CHANGE_HANDLE.format(clock=clock)
-    return [
-        _TABLE.format(**_MARIADB),
-        _INDEX,
-        trigger('created', 'INSERT', 'arqs', created, ''),
-        trigger('changed', 'UPDATE', 'arqs', changed, is_changed),
-        trigger('deleted', 'DELETE', 'arqs', deleted, ''),
-        trigger('moved', 'UPDATE', 'attach_handles', moved, has_moved),
-    ]
+    return _build(_MARIADB, trigger, is_changed, has_moved)
 
 
 def _postgresql() -> list[str]:
@@ -111,24 +104,10 @@ def _postgresql() -> list[str]:
             FOR EACH ROW {when} EXECUTE FUNCTION history_{name}();
         """
 
-    clock = _POSTGRESQL['clock']
-    is_changed = (
-        '(OLD.state, OLD.generation, OLD.instance_uuid) IS DISTINCT FROM'
-        ' (NEW.state, NEW.generation, NEW.instance_uuid)'
+    is_changed = _CHANGED.format(differs='IS DISTINCT FROM')
+    return _build(
+        _POSTGRESQL, trigger, is_changed, 'OLD.arq_uuid IS DISTINCT FROM NEW.arq_uuid'
     )
-    has_moved = 'OLD.arq_uuid IS DISTINCT FROM NEW.arq_uuid'
-    created = _INSERT_ARQ.format(clock=clock, old='NULL')
-    changed = _INSERT_ARQ.format(clock=clock, old='OLD.state')
-    deleted = _DELETE_ARQ.format(clock=clock)
-    moved = _CHANGE_HANDLE.format(clock=clock)
-    return [
-        _TABLE.format(**_POSTGRESQL),
-        _INDEX,
-        trigger('created', 'INSERT', 'arqs', created, ''),
-        trigger('changed', 'UPDATE', 'arqs', changed, is_changed),
-        trigger('deleted', 'DELETE', 'arqs', deleted, ''),
-        trigger('moved', 'UPDATE', 'attach_handles', moved, has_moved),
-    ]
 
 
 def _sqlite() -> list[str]:
@@ -139,18 +118,24 @@ def _sqlite() -> list[str]:
             f'FOR EACH ROW {when} BEGIN {body} END'
         )
 
-    clock = _SQLITE['clock']
-    is_changed = (
-        '(OLD.state, OLD.generation, OLD.instance_uuid) IS NOT'
-        ' (NEW.state, NEW.generation, NEW.instance_uuid)'
-    )
-    has_moved = 'OLD.arq_uuid IS NOT NEW.arq_uuid'
+    is_changed = _CHANGED.format(differs='IS NOT')
+    return _build(_SQLITE, trigger, is_changed, 'OLD.arq_uuid IS NOT NEW.arq_uuid')
+
+
+def _build(
+    dialect: Mapping[str, str],
+    trigger: Callable[[str, str, str, str, str], str],
+    is_changed: str,
+    has_moved: str,
+) -> list[str]:
+    """Return the statements that create the table, its index and its triggers."""
+    clock = dialect['clock']
     created = _INSERT_ARQ.format(clock=clock, old='NULL')
     changed = _INSERT_ARQ.format(clock=clock, old='OLD.state')
     deleted = _DELETE_ARQ.format(clock=clock)
     moved = _CHANGE_HANDLE.format(clock=clock)
     return [
-        _TABLE.format(**_SQLITE),
+        _TABLE.format(**dialect),
         _INDEX,
         trigger('created', 'INSERT', 'arqs', created, ''),
         trigger('changed', 'UPDATE', 'arqs', changed, is_changed),

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Seeds of the simulated cloud, each of which is one execution of the real service."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, '-m', 'tests.simulation', *arguments],
+        env={**os.environ, 'PYTHONHASHSEED': '0'},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize('seeds', ['1-8', '9-16', '17-24'])
+def test_seeds_violate_no_rule(seeds: str) -> None:
+    done = simulate(seeds)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_seed_is_one_execution() -> None:
+    first, second = simulate('3'), simulate('3')
+    assert 'server built' in first.stdout
+    assert first.stdout == second.stdout
+
+
+def test_card_that_keeps_released_handles_is_found() -> None:
+    done = simulate('3', '--leaking-cards')
+    assert done.returncode == 1
+    assert 'is still prepared for another ARQ' in done.stdout
