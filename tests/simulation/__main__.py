@@ -53,11 +53,11 @@ def run(seed: int, *, leaking: bool) -> bool:
     memory = '/dev/shm' if os.path.isdir('/dev/shm') else None
     with tempfile.TemporaryDirectory(dir=memory) as directory:
         try:
-            found, facts = simulate(seed, Path(directory), leaking=leaking)
+            violations, facts = simulate(seed, Path(directory), leaking=leaking)
             print(f'seed {seed}: {json.dumps(facts)}')
-            for violation in found:
+            for violation in violations:
                 print(f'  {violation}')
-            code = 1 if found else 0
+            code = 1 if violations else 0
         except Exception:  # noqa: BLE001  # the other threads never end
             traceback.print_exc(file=sys.stdout)
     sys.stdout.flush()

@@ -183,8 +183,8 @@ class Users:
         if status == 500:
             self._complain(f'{kind} is answered with 500')
 
-    def _count(self, what: str) -> None:
-        self.counts[what] = self.counts.get(what, 0) + 1
+    def _count(self, outcome: str) -> None:
+        self.counts[outcome] = self.counts.get(outcome, 0) + 1
 
     def _complain(self, text: str) -> None:
         self.violations.append(f'{time.time() - scheduler.START:.3f} {text}')

@@ -203,11 +203,11 @@ class Cloud:
             bus: driver.LocalDriver, target: Any, *arguments: Any, **options: Any
         ) -> Any:
             scheduler.pause()
-            lost = happens(self.faults.request_lost)
-            answer = None if lost else send(bus, target, *arguments, **options)
+            is_lost = happens(self.faults.request_lost)
+            answer = None if is_lost else send(bus, target, *arguments, **options)
             scheduler.pause()
             if options.get('wait_for_reply') and (
-                lost or happens(self.faults.answer_lost)
+                is_lost or happens(self.faults.answer_lost)
             ):
                 scheduler.sleep(options.get('timeout') or _RPC_TIMEOUT)
                 raise oslo_messaging.MessagingTimeout('A message is lost.')

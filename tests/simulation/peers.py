@@ -140,18 +140,20 @@ class SimulatedPlacement(FakePlacement):
         free = {uuid: self._free(uuid).get(CLASS, 0) for uuid in sorted(self.providers)}
         roots = sorted({self.providers[uuid].node.root_uuid for uuid in free})
         for root in chance.sample(roots, len(roots)):
-            left = {
+            available = {
                 uuid: number
                 for uuid, number in free.items()
                 if self.providers[uuid].node.root_uuid == root
             }
             chosen = []
             for amount in groups:
-                fitting = [uuid for uuid, number in left.items() if number >= amount]
+                fitting = [
+                    uuid for uuid, number in available.items() if number >= amount
+                ]
                 if not fitting:
                     break
                 chosen.append(chance.choice(fitting))
-                left[chosen[-1]] -= amount
+                available[chosen[-1]] -= amount
             if len(chosen) == len(groups):
                 return self._allocate(groups, chosen, project)
         return None
@@ -190,21 +192,21 @@ class SimulatedNova(Nova):
     def post_events(self, events: Sequence[BoundEvent]) -> tuple[EventOutcome, ...]:
         """Receive events."""
         self._answer()
-        for each in events:
-            status = 'completed' if each.succeeded else 'failed'
+        for message in events:
+            status = 'completed' if message.succeeded else 'failed'
             self.receipts.append(
                 Receipt(
                     time.time(),
-                    each.arq_uuid,
-                    each.instance_uuid,
+                    message.arq_uuid,
+                    message.instance_uuid,
                     status,
-                    self.steps.last_step(each.arq_uuid),
+                    self.steps.last_step(message.arq_uuid),
                 )
             )
         self._answer()
         return tuple(
-            EventOutcome(each, 200 if each.instance_uuid in self.servers else 404)
-            for each in events
+            EventOutcome(message, 200 if message.instance_uuid in self.servers else 404)
+            for message in events
         )
 
     def has_received(self, instance: str) -> bool:

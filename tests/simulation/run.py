@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One execution of the simulated cloud, which a seed decides."""
+"""Execution of the simulated cloud, which a seed decides."""
 
 import random
 import time
@@ -61,8 +61,8 @@ class Disturbance:
                 self.cloud.start_node(name)
         self._note('end of faults')
 
-    def _note(self, what: str) -> None:
-        self.trace += (f'{time.monotonic():.3f} {what}',)
+    def _note(self, line: str) -> None:
+        self.trace += (f'{time.monotonic():.3f} {line}',)
 
     def _kill_conductor(self) -> None:
         self._kill(self.random.choice(CONDUCTORS))
@@ -111,9 +111,9 @@ class Disturbance:
     def _stop_nova(self) -> None:
         self._set('nova', 0.5)
 
-    def _set(self, fault: str, most: float) -> None:
+    def _set(self, fault: str, maximum: float) -> None:
         """Set a probability for some seconds."""
-        setattr(self.cloud.faults, fault, self.random.random() * most)
+        setattr(self.cloud.faults, fault, self.random.random() * maximum)
         time.sleep(self.random.random() * 10)
         setattr(self.cloud.faults, fault, 0.0)
 
@@ -140,12 +140,17 @@ def simulate(
     running.start('disturbance', disturbance.run)
     time.sleep(_DURATION)
     users.is_over = disturbance.is_over = True
-    rest = list(_wait_for_rest(cloud, users))
+    remainder = list(_wait_for_rest(cloud, users))
     steps, claims = cloud.steps.read()
     history = History(
-        users.operations, steps, claims, cloud.nova.receipts, cloud.host_steps, not rest
+        users.operations,
+        steps,
+        claims,
+        cloud.nova.receipts,
+        cloud.host_steps,
+        not remainder,
     )
-    found = [*users.violations, *rest, *map(str, check(history))]
+    violations = [*users.violations, *remainder, *map(str, check(history))]
     facts: dict[str, object] = dict(users.counts)
     facts.update(
         seconds=round(running.now),
@@ -153,15 +158,15 @@ def simulate(
         steps=len(steps),
         trace=disturbance.trace,
     )
-    return found, facts
+    return violations, facts
 
 
 def _wait_for_rest(cloud: Cloud, users: Users) -> Iterator[str]:
     """Yield what is not at rest in time after the last fault."""
     deadline = time.monotonic() + _LIMIT
-    while left := [*_list_rest(cloud), *users.list_waiting()]:
+    while remainder := [*_list_rest(cloud), *users.list_waiting()]:
         if time.monotonic() > deadline:
-            yield from left
+            yield from remainder
             return
         time.sleep(_POLL)
 

@@ -31,7 +31,7 @@ _SLICE: Final = 0.002  # seconds that pass at most when a thread pauses
 
 
 class Stuck(Exception):
-    """All threads wait, and none of them for a time."""
+    """Error of a simulation whose threads all wait, none of them for a time."""
 
 
 class Task:
@@ -66,7 +66,7 @@ class Scheduler:
         self._ready: list[Task] = []
         self._timers: list[tuple[float, int, Task, int]] = []
         self._numbers = itertools.count()
-        self._dead: set[str] = set()
+        self._dead_nodes: set[str] = set()
         self._frozen: dict[str, list[Task]] = {}
 
     # --- called by the thread that runs ---
@@ -90,8 +90,8 @@ class Scheduler:
 
     def wake(self, task: Task) -> None:
         """Let a waiting thread run."""
-        held = self._frozen.get(task.node, ())
-        if task.is_waiting and task not in self._ready and task not in held:
+        frozen = self._frozen.get(task.node, ())
+        if task.is_waiting and task not in self._ready and task not in frozen:
             self._ready.append(task)
 
     def start(
@@ -116,7 +116,7 @@ class Scheduler:
 
     def kill(self, node: str) -> None:
         """End the threads of a node where they are; they never run again."""
-        self._dead.add(node)
+        self._dead_nodes.add(node)
 
     def freeze(self, node: str) -> None:
         """Let no thread of a node run, as on a machine that stands still."""
@@ -148,7 +148,7 @@ class Scheduler:
             task = self._ready.pop(self.random.randrange(len(self._ready)))
             if task.node in self._frozen:
                 self._frozen[task.node].append(task)
-            elif task.node not in self._dead:
+            elif task.node not in self._dead_nodes:
                 task.is_waiting = False
                 task.number = -1
                 self.current = task
@@ -219,6 +219,7 @@ class Lock:
     def __init__(self) -> None:
         self._is_locked = False
         self._waiting: deque[Task] = deque()
+        self.locked = lambda: self._is_locked
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """Wait for the lock; return False if it was not free in time."""
@@ -230,11 +231,11 @@ class Lock:
         scheduler = find_scheduler()
         deadline = None if timeout < 0 else scheduler.now + timeout
         while self._is_locked:
-            left = None if deadline is None else deadline - scheduler.now
-            if left is not None and left <= 0:
+            remaining = None if deadline is None else deadline - scheduler.now
+            if remaining is not None and remaining <= 0:
                 return False
             self._waiting.append(scheduler.current)
-            scheduler.wait(left)
+            scheduler.wait(remaining)
             if scheduler.current in self._waiting:
                 self._waiting.remove(scheduler.current)
         self._is_locked = True
@@ -250,10 +251,6 @@ class Lock:
     def _at_fork_reinit(self) -> None:
         """Be free in a child process; ``logging`` calls it."""
         self.__init__()  # type: ignore[misc]
-
-    def locked(self) -> bool:
-        """Check whether the lock is taken."""
-        return self._is_locked
 
     def __enter__(self) -> bool:
         return self.acquire()
@@ -322,10 +319,10 @@ class Condition:
         count = self._free()
         try:
             while not entry[1]:
-                left = None if deadline is None else deadline - scheduler.now
-                if left is not None and left <= 0:
+                remaining = None if deadline is None else deadline - scheduler.now
+                if remaining is not None and remaining <= 0:
                     break
-                scheduler.wait(left)
+                scheduler.wait(remaining)
         finally:
             if entry in self._waiting:
                 self._waiting.remove(entry)
@@ -350,10 +347,10 @@ class Condition:
         """Wait until the predicate is true; return its last value."""
         deadline = None if timeout is None else read_monotonic() + timeout
         while not (result := predicate()):
-            left = None if deadline is None else deadline - read_monotonic()
-            if left is not None and left <= 0:
+            remaining = None if deadline is None else deadline - read_monotonic()
+            if remaining is not None and remaining <= 0:
                 break
-            self.wait(left)
+            self.wait(remaining)
         return result
 
     def notify(self, n: int = 1) -> None:

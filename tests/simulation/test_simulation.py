@@ -20,8 +20,8 @@ def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize('seeds', ['1-8', '9-16', '17-24'])
 def test_seeds_violate_no_rule(seeds: str) -> None:
-    done = simulate(seeds)
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = simulate(seeds)
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 def test_seed_is_one_execution() -> None:
@@ -31,6 +31,6 @@ def test_seed_is_one_execution() -> None:
 
 
 def test_card_that_keeps_released_handles_is_found() -> None:
-    done = simulate('3', '--leaking-cards')
-    assert done.returncode == 1
-    assert 'is still prepared for another ARQ' in done.stdout
+    process = simulate('3', '--leaking-cards')
+    assert process.returncode == 1
+    assert 'is still prepared for another ARQ' in process.stdout
