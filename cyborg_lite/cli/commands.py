@@ -46,7 +46,7 @@ class ApiCommand(command.Command):
     def wait(
         self, options: argparse.Namespace, read: Callable[[], waiting.Progress]
     ) -> None:
-        """With ``--wait`` show the progress until the work has ended.
+        """Show the progress until the work has ended, if ``--wait`` is given.
 
         :raises CommandError: the work has failed, or has not ended in time
         """

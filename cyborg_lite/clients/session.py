@@ -100,8 +100,14 @@ class Remote:
         finally:
             if self.observer is not None:
                 self.observer(method, status)
-        if response.status_code < 300:
-            return response
+        if response.status_code >= 300:
+            self._check_answer(response, path, accept)
+        return response
+
+    def _check_answer(
+        self, response: requests.Response, path: str, accept: Collection[int]
+    ) -> None:
+        """Raise the error of a response, unless the caller handles its status."""
         key, body = self._error_key, _parse_object(response) or {}
         if response.status_code == 404 and key is not None and key not in body:
             LOG.warning(
@@ -111,9 +117,8 @@ class Remote:
                 _error_text(response),
             )
             raise ServiceUnavailable(what=self.name)
-        if response.status_code in accept:
-            return response
-        raise self.to_error(response)
+        if response.status_code not in accept:
+            raise self.to_error(response)
 
     # Any: the JSON object of a service.
     def read(self, response: requests.Response) -> Any:

@@ -74,8 +74,8 @@ class ArqCollection(Resource):
         if instance is not None:
             arqs = records
             if not _is_complete(query):
-                every = Query(filters={'instance_uuid': (instance,)})
-                arqs = self.conductor.list_arqs(call.caller, every)
+                complete = Query(filters={'instance_uuid': (instance,)})
+                arqs = self.conductor.list_arqs(call.caller, complete)
             self._check_usable(call, instance, arqs)
         return ArqList(records, paging.build_next_link(call, query, records))
 

@@ -115,11 +115,11 @@ class FpgaDriver(PciDriver):
             return Deployable(name=name, attributes=card.facts, children=children)
         root = self._build_offered(card, name, card.guest_address, card.regions[:1])
         # The regions are shown but not scheduled.
-        shown = (
+        regions = (
             Deployable(c.name, attributes=c.attributes, children=c.children)
             for c in children
         )
-        return replace(root, children=tuple(shown))
+        return replace(root, children=tuple(regions))
 
     def _build_region(
         self, card: FpgaCard, parent: str, region: FpgaRegion

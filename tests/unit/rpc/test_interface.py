@@ -56,11 +56,11 @@ def context() -> RequestContext:
 
 
 @pytest.fixture
-def stored(client: Conductor, context: RequestContext) -> HostReport:
+def stored_report(client: Conductor, context: RequestContext) -> HostReport:
     """Report a host with a card, and return the report."""
-    stored = report(card(0x3B))
-    client.report_changes(context, HOST, diff_reports(stored))
-    return stored
+    stored_report = report(card(0x3B))
+    client.report_changes(context, HOST, diff_reports(stored_report))
+    return stored_report
 
 
 def test_conductor_is_reachable_and_listed(
@@ -73,16 +73,16 @@ def test_conductor_is_reachable_and_listed(
 
 
 def test_heartbeat_requires_unknown_report(
-    client: Conductor, context: RequestContext, stored: HostReport
+    client: Conductor, context: RequestContext, stored_report: HostReport
 ) -> None:
     details = HeartbeatDetails()
-    assert not client.heartbeat(context, HOST, stored.digest, '1.0', details)
+    assert not client.heartbeat(context, HOST, stored_report.digest, '1.0', details)
     assert client.heartbeat(context, HOST, 'another digest', '1.0', details)
     (agent,) = client.list_services(context, Query(filters={'binary': (AGENT,)}))
     assert agent.host == HOST
 
 
-@pytest.mark.usefixtures('stored')
+@pytest.mark.usefixtures('stored_report')
 def test_host_events_are_counted_once(
     client: Conductor, context: RequestContext
 ) -> None:
@@ -92,7 +92,7 @@ def test_host_events_are_counted_once(
         assert client.report_events(context, HOST, events) == 2
 
 
-@pytest.mark.usefixtures('stored')
+@pytest.mark.usefixtures('stored_report')
 def test_recovery_result_is_accepted(
     client: Conductor, context: RequestContext
 ) -> None:

@@ -353,7 +353,7 @@ def test_reports_reconcile_prepared_handles(agent: ReportingAgent) -> None:
 def test_host_that_never_serves_sends_no_heartbeat(
     heartbeat_agent: ReportingAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It then counts as down, and its free units are withheld."""
+    """Let the host count as down, so that its free units are withheld."""
     monkeypatch.setattr(reporting, '_LONGEST_START', -1.0)
     rebuilt = heartbeat_agent.reporter._rebuilt
     rebuilt.clear()
