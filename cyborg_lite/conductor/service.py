@@ -34,9 +34,9 @@ from cyborg_lite.conductor.bitstreams.programming import (
 from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.conductor.devices.cleaning import CleanHandler, CleaningService
 from cyborg_lite.conductor.devices.devices import DeviceService
+from cyborg_lite.conductor.devices.host_peers import HostPeers
 from cyborg_lite.conductor.devices.modes import ModeHandler, ModeService
 from cyborg_lite.conductor.devices.reconfiguring import (
-    HostPeers,
     ReconfigurationService,
     ReconfigureHandler,
 )
@@ -105,6 +105,11 @@ class JobDependencies:
     reap_orphans: bool = False
     program_waiters: ProgramWaiters = field(default_factory=ProgramWaiters)
 
+    @property
+    def peers(self) -> HostPeers:
+        """What a change of the devices of a host needs."""
+        return HostPeers(self.agents, self.placement, self.sync_jobs.sync)
+
 
 def _build_audit_handler(needs: JobDependencies) -> AuditHandler:
     audit = Audit(needs.database, needs.nova, needs.placement, needs.audit_rules)
@@ -137,14 +142,12 @@ HANDLERS: Final[Mapping[JobType, Callable[[JobDependencies], Handler]]] = {
         needs.database, needs.agents, needs.placement
     ),
     JobType.SELECTORS: lambda needs: SelectorsHandler(needs.database, needs.placement),
-    JobType.MODE: lambda needs: ModeHandler(
-        needs.database, needs.agents, needs.placement, needs.sync_jobs.sync
-    ),
+    JobType.MODE: lambda needs: ModeHandler(needs.database, needs.peers),
     JobType.RECONFIGURE: lambda needs: ReconfigureHandler(
         needs.database,
         needs.hardware_sets,
         needs.playbooks,
-        HostPeers(needs.agents, needs.placement, needs.sync_jobs.sync),
+        needs.peers,
     ),
 }
 """One factory for each job type."""

@@ -18,6 +18,7 @@ from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
 from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
 from cyborg_lite.conductor.devices.cleaning import CleanHandler
+from cyborg_lite.conductor.devices.host_peers import HostPeers
 from cyborg_lite.conductor.devices.modes import ModeHandler
 from cyborg_lite.conductor.jobs.attempts import Handler, JobAttempts
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
@@ -137,7 +138,7 @@ class _Conductor:
             JobType.NOVA_EVENT: NovaEventHandler(self.database, cloud.nova),
             JobType.CLEAN: CleanHandler(self.database, agents, placement),
             JobType.MODE: ModeHandler(
-                self.database, agents, placement, placement.sync_host
+                self.database, HostPeers(agents, placement, placement.sync_host)
             ),
         }
         self.job_types = tuple(handlers)

@@ -10,7 +10,7 @@ from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite.clients.placement import Placement
+from cyborg_lite.conductor.devices.host_peers import HostPeers
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import modes
 from cyborg_lite.db.devices.modes import ModeDevice
@@ -99,10 +99,7 @@ class ModeHandler:
     """Runs jobs that change modes. A run may repeat an earlier one."""
 
     database: Database
-    agents: Agents
-    placement: Placement
-    # Updates the providers of a host in Placement.
-    sync_placement: Callable[[str], object]
+    peers: HostPeers
 
     def run(self, job: Job) -> Job | None:
         """Hold the device, have its agent set the mode, and end the hold."""
@@ -128,7 +125,7 @@ class ModeHandler:
                 device.hostname,
                 payload.mode,
             )
-        self._try_sync(device.hostname)
+        self.peers.try_sync(device.hostname)
         return None
 
     def expire(self, job: Job, reason: str) -> Job | None:
@@ -138,40 +135,19 @@ class ModeHandler:
         return None
 
     def _change(self, job: Job, device: ModeDevice, mode: str) -> None:
-        self.sync_placement(device.hostname)
-        self._check_unallocated(device, mode)
+        self.peers.sync_placement(device.hostname)
+        # An instance may be scheduled to a device that has no ARQ yet.
+        reason = self.peers.describe_allocations(device.provider_uuids)
+        if reason:
+            raise ModeRefused(uuid=device.uuid, mode=mode, reason=reason)
         # The agent ignores an order that is older than the last one it executed.
         moment = self.database.write(modes.read_order_time, job)
         order = ModeOrder(device.address, mode, moment)
         context = request_context(job.request_id)
-        card = self.agents.set_mode(context, device.hostname, order)
+        card = self.peers.agents.set_mode(context, device.hostname, order)
         report_rules.check_report(HostReport(device.hostname, '', (card,)))
         self.database.write(modes.record_device, device.hostname, card)
-
-    def _check_unallocated(self, device: ModeDevice, mode: str) -> None:
-        """Check that no instance is scheduled to a device that has no ARQ yet.
-
-        :raises ModeRefused: an instance is
-        """
-        for provider in device.provider_uuids:
-            consumers = sorted(self.placement.list_consumers(provider))
-            if consumers:
-                reason = (
-                    f'Placement has allocations of it: {", ".join(consumers[:10])}.'
-                )
-                raise ModeRefused(uuid=device.uuid, mode=mode, reason=reason)
 
     def _end(self, job: Job, failure: str, *, is_known: bool = True) -> None:
         LOG.error('Job %s did not change the mode: %s', job.uuid, failure)
         self.database.write(modes.end_change, job, failure, is_known=is_known)
-
-    def _try_sync(self, hostname: str) -> None:
-        try:
-            self.sync_placement(hostname)
-        except CyborgError as error:
-            LOG.warning(
-                'Placement sync of host %s after a change of modes postponed to a '
-                'job: %s',
-                hostname,
-                error.text,
-            )

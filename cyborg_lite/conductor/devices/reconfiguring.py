@@ -13,8 +13,8 @@ from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite.clients.placement import Placement
 from cyborg_lite.clients.playbooks import PlaybookOrder, PlaybookRunner
+from cyborg_lite.conductor.devices.host_peers import HostPeers
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import reconfigurations
 from cyborg_lite.db.devices.reconfigurations import (
@@ -23,7 +23,6 @@ from cyborg_lite.db.devices.reconfigurations import (
 )
 from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs.payloads import read_payload
-from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.devices import (
     DeviceNotFound,
@@ -42,7 +41,7 @@ from cyborg_lite.model.devices.reconfiguration import (
 from cyborg_lite.model.jobs import Job, ReconfigurePayload
 from cyborg_lite.rpc.context import RequestContext, request_context
 from cyborg_lite.rpc.dispatcher import serves
-from cyborg_lite.rpc.interface import Agents, Conductor
+from cyborg_lite.rpc.interface import Conductor
 
 LOG = log.getLogger(__name__)
 
@@ -123,35 +122,18 @@ class ReconfigurationService:
 
 
 @dataclass(frozen=True, slots=True)
-class HostPeers:
-    """The peers that a change of the devices of a host needs."""
-
-    agents: Agents
-    placement: Placement
-    sync_placement: Callable[[str], object]  # updates the providers of a host
-
-
 class ReconfigureHandler:
     """Runs jobs that change the configuration of devices."""
 
-    def __init__(
-        self,
-        database: Database,
-        sets: HardwareSets,
-        playbooks: PlaybookRunner,
-        peers: HostPeers,
-    ) -> None:
-        self._database = database
-        self._sets = sets
-        self._playbooks = playbooks
-        self._agents = peers.agents
-        self._placement = peers.placement
-        self._sync_placement = peers.sync_placement
+    database: Database
+    sets: HardwareSets
+    playbooks: PlaybookRunner
+    peers: HostPeers
 
     def run(self, job: Job) -> Job | None:
         """Hold the devices, run the playbooks, wait for the report, end the hold."""
         payload = read_payload(ReconfigurePayload, job.payload)
-        read, write = self._database.read, self._database.write
+        read, write = self.database.read, self.database.write
         record = read(reconfigurations.find_change, payload.record_uuid)
         if record is None:
             self._end(job, 'The device was removed.')
@@ -171,22 +153,22 @@ class ReconfigureHandler:
                 self._apply(job, work, hardware_set)
         except PlaybookFailed as error:
             self._end(job, error.text)
-            self._try_sync(work.device.hostname)
+            self.peers.try_sync(work.device.hostname)
             return None
         self._await_report(job, work.device.hostname)
         write(reconfigurations.end_change, job)
         LOG.info('Device %s configured by %s', work.device.uuid, hardware_set.name)
-        self._try_sync(work.device.hostname)
+        self.peers.try_sync(work.device.hostname)
         return None
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """End the job. A playbook may have begun to change devices that are held."""
-        is_held = self._database.read(reconfigurations.is_held, job)
+        is_held = self.database.read(reconfigurations.is_held, job)
         self._end(job, reason, is_unchanged=not is_held)
         return None
 
     def _find_set(self, name: str) -> HardwareSet:
-        hardware_set = self._sets.find(name)
+        hardware_set = self.sets.find(name)
         if hardware_set is None:
             reason = f'This conductor has no hardware set {name}.'
             raise ReconfigurationDelayed(reason=reason)
@@ -212,35 +194,30 @@ class ReconfigureHandler:
             (Phase.SETUP, hardware_set.setup),
         ):
             order = PlaybookOrder(
-                self._sets.directory,
-                self._sets.inventory,
+                self.sets.directory,
+                self.sets.inventory,
                 playbook,
                 device.hostname,
                 variables,
                 hardware_set.timeout,
             )
-            progress = _Progress(self._database, job, work.record.uuid, phase)
+            progress = _Progress(self.database, job, work.record.uuid, phase)
             progress.confirm([])
-            result = self._playbooks.run(order, progress.confirm)
+            result = self.playbooks.run(order, progress.confirm)
             if result.reason:
                 raise PlaybookFailed(phase=phase, reason=result.reason)
-        self._database.write(reconfigurations.record_applied, job)
+        self.database.write(reconfigurations.record_applied, job)
 
     def _check_unallocated(self, work: ReconfigurationWork) -> None:
         """Check that no instance is scheduled to a device that has no ARQ yet.
 
         :raises ReconfigurationRefused: an instance is
         """
-        self._sync_placement(work.device.hostname)
-        for provider in work.provider_uuids:
-            consumers = sorted(self._placement.list_consumers(provider))
-            if consumers:
-                raise ReconfigurationRefused(
-                    uuid=work.device.uuid,
-                    name=work.record.hardware_set,
-                    reason='Placement has allocations of it: '
-                    f'{", ".join(consumers[:10])}.',
-                )
+        uuid, name = work.device.uuid, work.record.hardware_set
+        self.peers.sync_placement(work.device.hostname)
+        reason = self.peers.describe_allocations(work.provider_uuids)
+        if reason:
+            raise ReconfigurationRefused(uuid=uuid, name=name, reason=reason)
 
     def _await_report(self, job: Job, hostname: str) -> None:
         """Check that the inventory after the set-up is stored.
@@ -248,8 +225,8 @@ class ReconfigureHandler:
         :raises ReconfigurationDelayed: it is not yet
         :raises HostAway: the agent does not answer, for example during a reboot
         """
-        digest = self._agents.scan(request_context(job.request_id), hostname)
-        stored = self._database.read(agents.find_digest, hostname)
+        digest = self.peers.agents.scan(request_context(job.request_id), hostname)
+        stored = self.database.read(agents.find_digest, hostname)
         if digest != stored:
             reason = f'Host {hostname} has not reported its devices yet.'
             raise ReconfigurationDelayed(reason=reason)
@@ -257,18 +234,7 @@ class ReconfigureHandler:
     def _end(self, job: Job, failure: str, *, is_unchanged: bool = False) -> None:
         LOG.error('Job %s did not change the configuration: %s', job.uuid, failure)
         end = reconfigurations.end_change
-        self._database.write(end, job, failure, is_unchanged=is_unchanged)
-
-    def _try_sync(self, hostname: str) -> None:
-        try:
-            self._sync_placement(hostname)
-        except CyborgError as error:
-            LOG.warning(
-                'Placement sync of host %s after a change of the configuration '
-                'postponed to a job: %s',
-                hostname,
-                error.text,
-            )
+        self.database.write(end, job, failure, is_unchanged=is_unchanged)
 
 
 class _Progress:

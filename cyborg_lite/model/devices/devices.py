@@ -43,8 +43,8 @@ class DeviceRecord:
     arqs: tuple[str, ...] = ()  # that use the device; empty: the query was not detailed
     updated_at: datetime | None = None
     usage: Usage | None = None  # None: the driver has not reported telemetry
-    health_since: datetime | None = None  # None: sent by an earlier release
-    usage_at: datetime | None = None  # None: there is no telemetry, or as above
+    health_since: datetime | None = None
+    usage_at: datetime | None = None  # None: there is no telemetry
     generation: int = 0  # grows with each change; telemetry is no change
 
 

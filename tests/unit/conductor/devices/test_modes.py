@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import update
 
+from cyborg_lite.conductor.devices.host_peers import HostPeers
 from cyborg_lite.conductor.devices.modes import ModeHandler, ModeService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as JobRow
@@ -33,7 +34,8 @@ class Cloud(ChangedCard):
         super().__init__(database, _BEFORE)
         self.agents = ModeAgents()
         self.service = ModeService(database, self.agents, lambda: None)
-        self.handler = ModeHandler(database, self.agents, self.placement, self.sync)
+        peers = HostPeers(self.agents, self.placement, self.sync)
+        self.handler = ModeHandler(database, peers)
 
     def change(self, mode: str = 'b') -> Job:
         """Request a change; return its leased job."""
@@ -79,7 +81,8 @@ def test_change_of_lost_job_sends_no_order(cloud: Cloud, database: Database) -> 
         stolen = update(JobRow).values(owner='other')
         database.write(lambda session: session.execute(stolen))
 
-    handler = ModeHandler(database, cloud.agents, cloud.placement, take_over)
+    peers = HostPeers(cloud.agents, cloud.placement, take_over)
+    handler = ModeHandler(database, peers)
     with pytest.raises(JobLost):
         handler.run(cloud.change())
     assert cloud.agents.orders == []
