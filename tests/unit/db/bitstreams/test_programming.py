@@ -16,7 +16,7 @@ from cyborg_lite.db.core.tables import ProgramJob as Row
 from cyborg_lite.db.devices import deployables
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.errors.devices import DeployableInUse, DeployableNotFound
+from cyborg_lite.errors.devices import DeployableInUse
 from cyborg_lite.errors.jobs import JobNotFound
 from cyborg_lite.model.bitstreams.program_jobs import (
     ProgramJob,
@@ -76,11 +76,6 @@ def test_find_region_returns_suffix_and_attributes(database: Database) -> None:
     assert region.attributes['rc'] == 'FPGA'
 
 
-def test_find_region_unknown_uuid_raises(database: Database) -> None:
-    with pytest.raises(DeployableNotFound):
-        database.read(programming.find_region, str(uuid4()))
-
-
 def test_find_region_of_handle_returns_its_deployable(database: Database) -> None:
     store(database, fpga_card(regions=2))
     statement = select(AttachHandle.uuid).where(AttachHandle.key == '0000:5e:00.2')
@@ -104,23 +99,6 @@ def test_begin_load_reserves_handles_until_end(database: Database) -> None:
     assert program_job.state == ProgramState.DONE
     kinds = [count.type for count in database.read(queue.count_jobs)]
     assert kinds == [JobType.PLACEMENT_SYNC]
-
-
-def test_begin_load_allocated_region_raises(database: Database) -> None:
-    store(database, fpga_card())
-    claim_handle(database, '0000:5e:00.0')
-    with pytest.raises(DeployableInUse, match='it is bound'):
-        begin_load(database, find_region(database))
-    assert list_preparing(database) == [False]
-
-
-def test_end_load_failure_is_reason_of_program_job(database: Database) -> None:
-    store(database, fpga_card())
-    region = find_region(database)
-    job = begin_load(database, region)
-    database.write(programming.end_load, region, job, 'CRC error')
-    program_job = database.read(programming.find_program_job, job.uuid, PROJECT)
-    assert (program_job.state, program_job.reason) == (ProgramState.FAILED, 'CRC error')
 
 
 @pytest.mark.parametrize('whole_card', [False, True])
@@ -184,19 +162,6 @@ def read_program_job(database: Database, uuid: str) -> ProgramJob:
     return database.read(programming.find_program_job, uuid, None)
 
 
-def test_program_job_records_steps_until_done(database: Database) -> None:
-    uuid = add_program_job(database)
-    first = read_program_job(database, uuid)
-    assert (first.state, first.step) == (ProgramState.RUNNING, ProgramStep.ACCEPTED)
-    database.write(
-        programming.record_program_step, uuid, ProgramStep.LOADING, 'x' * 1000
-    )
-    assert read_program_job(database, uuid).step is ProgramStep.LOADING
-    database.write(programming.end_program_job, uuid, None)
-    last = read_program_job(database, uuid)
-    assert (last.state, last.progress, last.reason) == (ProgramState.DONE, 100, '')
-
-
 def test_program_job_failed_keeps_step_and_reason(database: Database) -> None:
     uuid = add_program_job(database)
     database.write(programming.record_program_step, uuid, ProgramStep.LOADING)
@@ -206,14 +171,6 @@ def test_program_job_failed_keeps_step_and_reason(database: Database) -> None:
     failed = read_program_job(database, uuid)
     assert (failed.state, failed.step) == (ProgramState.FAILED, ProgramStep.LOADING)
     assert failed.reason.startswith('CRC error')
-
-
-def test_find_program_job_of_another_project_raises(database: Database) -> None:
-    uuid = add_program_job(database)
-    assert database.read(programming.find_program_job, uuid, PROJECT).uuid == uuid
-    for project in ('c' * 32, ''):
-        with pytest.raises(JobNotFound):
-            database.read(programming.find_program_job, uuid, project)
 
 
 def test_create_program_job_deletes_old_ended_jobs(database: Database) -> None:

@@ -2,7 +2,6 @@
 """Lists of deployables with their attributes."""
 
 from dataclasses import replace
-from uuid import NAMESPACE_DNS, uuid3
 
 import pytest
 
@@ -13,7 +12,6 @@ from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.devices import (
     AttributeExists,
     AttributeNotFound,
-    DeployableNotFound,
 )
 from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.queries import Query
@@ -38,20 +36,6 @@ def _list_deployables(
 
 def _list_names(database: Database, **filters: tuple[str, ...]) -> list[str]:
     return [deployable.name for deployable in _list_deployables(database, **filters)]
-
-
-def test_list_deployables_child_has_parent_and_root(filled_database: Database) -> None:
-    by_name = {
-        deployable.name: deployable for deployable in _list_deployables(filled_database)
-    }
-    root, child = by_name[_ROOT], by_name[f'{_ROOT}_a']
-    assert (root.parent_id, root.root_id) == (None, None)
-    assert (child.parent_id, child.root_id) == (root.id, root.id)
-    assert child.device_id == root.device_id
-    assert child.rp_uuid == str(uuid3(NAMESPACE_DNS, child.name))
-    assert child.num_accelerators == 1
-    assert child.driver_name == 'NVIDIA'
-    assert child.bitstream_id is None
 
 
 def test_list_deployables_attributes_keep_cyborg_order(database: Database) -> None:
@@ -113,24 +97,6 @@ def test_list_deployables_empty_costs_one_select(database: Database) -> None:
     assert len(sql) == 1
 
 
-@pytest.mark.parametrize(
-    'key',
-    ['uuid', 'name', 'num_accelerators', 'driver_name', 'created_at', 'updated_at'],
-)
-def test_list_deployables_sort_key_is_accepted(
-    filled_database: Database, key: str
-) -> None:
-    assert (
-        len(filled_database.read(deployables.list_deployables, Query(sort_key=key)))
-        == 4
-    )
-
-
-def test_list_deployables_unknown_filter_raises(filled_database: Database) -> None:
-    with pytest.raises(InvalidInput, match='board'):
-        _list_deployables(filled_database, board=('x',))
-
-
 # --- attributes of deployables: list, create and delete -----------------------------
 
 
@@ -146,28 +112,6 @@ def _keys(database: Database, **filters: tuple[str, ...]) -> list[str]:
         deployables.list_attributes, Query(filters=filters)
     )
     return [attribute.key for attribute in listed_attributes]
-
-
-def test_list_attributes_returns_created_attribute(
-    database: Database, deployable: int
-) -> None:
-    attribute = database.write(
-        deployables.create_attribute, deployable, 'rack', 'größe \N{ROCKET}'
-    )
-    query = Query(filters={'uuid': (attribute.uuid,)})
-    assert database.read(deployables.list_attributes, query) == (attribute,)
-    assert (attribute.key, attribute.value) == ('rack', 'größe \N{ROCKET}')
-    assert attribute.updated_at is None
-
-
-def test_list_attributes_several_filters_all_match(
-    database: Database, deployable: int
-) -> None:
-    deployable_ids = (str(deployable),)
-    assert _keys(database, deployable_id=deployable_ids, key=('rc',)) == ['rc']
-    assert len(_keys(database, key=('rc',))) == 2
-    assert _keys(database, key=('RC',)) == []
-    assert _keys(database, deployable_id=('4711',)) == []
 
 
 @pytest.mark.parametrize('value', ['x', '', str(2**31), '-99999999999'])
@@ -186,21 +130,6 @@ def test_create_attribute_existing_key_raises(
         database.write(deployables.create_attribute, deployable, 'rack', '8')
     with pytest.raises(AttributeExists, match='rc'):
         database.write(deployables.create_attribute, deployable, 'rc', 'FPGA')
-
-
-def test_create_attribute_unknown_deployable_raises(database: Database) -> None:
-    with pytest.raises(DeployableNotFound, match='4711'):
-        database.write(deployables.create_attribute, 4711, 'rack', '7')
-
-
-def test_delete_attribute_twice_raises_not_found(
-    database: Database, deployable: int
-) -> None:
-    attribute = database.write(deployables.create_attribute, deployable, 'rack', '7')
-    database.write(deployables.delete_attribute, attribute.uuid)
-    assert 'rack' not in _keys(database)
-    with pytest.raises(AttributeNotFound, match=attribute.uuid):
-        database.write(deployables.delete_attribute, attribute.uuid)
 
 
 def test_delete_reported_attribute_stays_away(

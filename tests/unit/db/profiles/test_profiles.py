@@ -13,7 +13,6 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import profiles, rows
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.profiles import (
-    DeviceProfileDisabled,
     DeviceProfileExists,
     DeviceProfileInUse,
     DeviceProfileNotFound,
@@ -21,7 +20,7 @@ from cyborg_lite.errors.profiles import (
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import Query
-from tests.builders.alternatives import LARGE, SMALL, create_profile
+from tests.builders.alternatives import LARGE, create_profile
 from tests.support.sql_statements import statements, writes
 
 GROUPS = ({'resources:PGPU': '2', 'trait:CUSTOM_A': 'required'},)
@@ -47,16 +46,6 @@ def _list_names(database: Database) -> list[str]:
     return [profile.name for profile in database.read(profiles.list_profiles, Query())]
 
 
-def test_list_profiles_returns_created_profile(database: Database) -> None:
-    before = datetime.now(UTC)
-    [profile] = create_all(database, 'a')
-    [listed] = database.read(profiles.list_profiles, Query())
-    assert listed == profile
-    assert listed.groups == GROUPS
-    assert before <= listed.created_at <= datetime.now(UTC)
-    assert listed.updated_at is None
-
-
 def test_create_and_list_profiles_cost_one_statement_each(database: Database) -> None:
     with statements(database) as sql:
         create_all(database, 'a')
@@ -64,45 +53,6 @@ def test_create_and_list_profiles_cost_one_statement_each(database: Database) ->
     with statements(database) as sql:
         _list_names(database)
     assert len(sql) == 1
-
-
-def test_create_profile_existing_name_raises(database: Database) -> None:
-    create_all(database, 'a')
-    with pytest.raises(DeviceProfileExists, match='Device profile a already exists'):
-        create_all(database, 'a')
-    assert _list_names(database) == ['a']
-
-
-def test_create_profile_existing_uuid_raises(database: Database) -> None:
-    [profile] = create_all(database, 'a')
-    with pytest.raises(DeviceProfileExists, match=profile.uuid):
-        database.write(profiles.create_profile, build_profile('b', uuid=profile.uuid))
-
-
-@pytest.mark.parametrize('by', ['name', 'uuid'])
-def test_list_profiles_filters_by_name_and_uuid(database: Database, by: str) -> None:
-    _, expected, _ = create_all(database, 'abc')
-    query = Query(filters={by: (getattr(expected, by), 'unknown')})
-    assert database.read(profiles.list_profiles, query) == (expected,)
-
-
-def test_delete_profiles_accepts_names_and_uuids(database: Database) -> None:
-    _, b, _ = create_all(database, 'abc')
-    database.write(profiles.delete_profiles, ['a', b.uuid])
-    assert _list_names(database) == ['c']
-
-
-def test_delete_profiles_same_profile_twice_succeeds(database: Database) -> None:
-    [profile] = create_all(database, 'a')
-    database.write(profiles.delete_profiles, ['a', profile.uuid, 'a'])
-    assert _list_names(database) == []
-
-
-def test_delete_profiles_unknown_name_deletes_nothing(database: Database) -> None:
-    create_all(database, 'a')
-    with pytest.raises(DeviceProfileNotFound, match='Device profile x not found'):
-        database.write(profiles.delete_profiles, ['a', 'x'])
-    assert _list_names(database) == ['a']
 
 
 def test_delete_profiles_profile_in_use_deletes_nothing(database: Database) -> None:
@@ -125,30 +75,7 @@ def test_delete_profiles_foreign_key_protects_used_profile(
     assert _list_names(database) == ['a']
 
 
-def test_delete_profiles_uuid_precedes_equal_name(database: Database) -> None:
-    [first] = create_all(database, 'a')
-    create(database, first.uuid)
-    database.write(profiles.delete_profiles, [first.uuid])
-    assert _list_names(database) == [first.uuid]
-
-
-def test_delete_profiles_empty_list_deletes_nothing(database: Database) -> None:
-    create_all(database, 'a')
-    database.write(profiles.delete_profiles, [])
-    assert _list_names(database) == ['a']
-
-
 # --- conversion of device profiles from and to rows ---------------------------------
-
-
-def test_row_is_read_as_it_was_created(database: Database) -> None:
-    profile = create_profile(database, (LARGE, SMALL))
-    read = database.write(
-        lambda session: rows.lock_profile(session, profile.uuid, None)[1]
-    )
-    assert read == profile
-    assert rows.store_alternatives(profile.alternatives) == [[SMALL]]
-    assert rows.store_alternatives(()) is None
 
 
 def test_hidden_profile_cannot_be_locked(database: Database) -> None:
@@ -192,20 +119,6 @@ def test_update_profile_keeps_groups_of_existing_arqs(database: Database) -> Non
     assert [arq.uuid for arq in arqs_after] == [arq.uuid for arq in before]
     (after,) = database.write(arqs.create_arqs, 'b', None)
     assert after.device_profile_group == {'resources:FPGA': '1'}
-
-
-def test_list_profiles_finds_profile_by_former_names(database: Database) -> None:
-    profile = create(database, 'a')
-    second = create(database, 'z')
-    for name in ('b', 'c'):
-        change(database, profile, name=name)
-    for name in ('a', 'b', 'c'):
-        assert find_uuids_by_name(database, name) == [profile.uuid]
-        assert len(database.write(arqs.create_arqs, name, None)) == 2
-    assert find_uuids_by_name(database, 'a', 'b', 'c', 'z') == [
-        profile.uuid,
-        second.uuid,
-    ]
 
 
 def test_former_name_can_be_reused_by_profile_only(database: Database) -> None:
@@ -261,23 +174,6 @@ def test_delete_profile_deletes_former_names(database: Database) -> None:
     database.write(profiles.delete_profiles, ['b'])
     assert find_uuids_by_name(database, 'a') == []
     assert create(database, 'a').name == 'a'
-
-
-def test_update_profile_unknown_raises(database: Database) -> None:
-    with pytest.raises(DeviceProfileNotFound):
-        change(database, build_profile('a'), enabled=False)
-
-
-def test_create_arqs_disabled_profile_raises(database: Database) -> None:
-    profile = create(database, 'a')
-    before = database.write(arqs.create_arqs, 'a', None)
-    change(database, profile, enabled=False)
-    with pytest.raises(DeviceProfileDisabled, match='Device profile a is disabled'):
-        database.write(arqs.create_arqs, 'a', None)
-    arqs_after = database.read(arqs.list_arqs, Query(), Scope(project_id=None))
-    assert [arq.uuid for arq in arqs_after] == [arq.uuid for arq in before]
-    change(database, profile, enabled=True)
-    assert len(database.write(arqs.create_arqs, 'a', None)) == 2
 
 
 def test_create_profiles_creates_all_or_none(database: Database) -> None:
@@ -338,13 +234,6 @@ def list_visible(database: Database, viewer: str | None) -> list[str]:
     return [profile.name for profile in visible]
 
 
-def test_list_profiles_private_is_visible_to_admin_only(
-    database: Database, private_uuid: str
-) -> None:
-    assert list_visible(database, None) == ['open', 'closed']
-    assert list_visible(database, PROJECT) == list_visible(database, '') == ['open']
-
-
 @pytest.mark.parametrize('by', ['uuid', 'name'])
 def test_list_profiles_filter_does_not_reveal_private(
     database: Database, private_uuid: str, by: str
@@ -365,36 +254,6 @@ def test_list_profiles_marker_does_not_reveal_private(
     assert len(database.read(profiles.list_profiles, query, None)) > 0
     database.write(profiles.grant_access, private_uuid, [PROJECT], None)
     assert len(database.read(profiles.list_profiles, query, PROJECT)) > 0
-
-
-def test_grant_access_applies_to_given_project_only(
-    database: Database, private_uuid: str
-) -> None:
-    assert database.write(profiles.grant_access, private_uuid, [PROJECT], None) == (
-        PROJECT,
-    )
-    assert list_visible(database, PROJECT) == ['open', 'closed']
-    assert list_visible(database, OTHER_PROJECT) == ['open']
-    assert len(database.write(arqs.create_arqs, 'closed', PROJECT, PROJECT)) == 2
-    with pytest.raises(DeviceProfileNotFound):
-        database.write(arqs.create_arqs, 'closed', OTHER_PROJECT, OTHER_PROJECT)
-    database.write(profiles.revoke_access, private_uuid, [PROJECT, OTHER_PROJECT], None)
-    with pytest.raises(DeviceProfileNotFound):
-        database.write(arqs.create_arqs, 'closed', PROJECT, PROJECT)
-    assert len(database.write(arqs.create_arqs, 'closed', PROJECT, None)) == 2
-
-
-def test_grant_access_twice_lists_project_once(
-    database: Database, private_uuid: str
-) -> None:
-    database.write(
-        profiles.grant_access, private_uuid, [OTHER_PROJECT, OTHER_PROJECT], None
-    )
-    projects = database.write(
-        profiles.grant_access, private_uuid, [PROJECT, OTHER_PROJECT], None
-    )
-    assert projects == (OTHER_PROJECT, PROJECT)
-    assert database.read(profiles.list_projects, private_uuid, None) == projects
 
 
 def test_former_name_does_not_reveal_private_profile(
