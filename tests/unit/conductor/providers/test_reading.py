@@ -8,7 +8,6 @@ from cyborg_lite.conductor.providers.reading import HostReader
 from cyborg_lite.conductor.providers.writing import SyncProgress
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.errors.providers import PlacementConflict
-from cyborg_lite.model.traits import OWNER_CYBORG
 from tests.builders.provider_rows import add_device
 from tests.doubles.placement import FakePlacement
 from tests.support.sql_statements import statements
@@ -33,24 +32,6 @@ def reader(
     database: Database, placement: FakePlacement, progress: SyncProgress
 ) -> HostReader:
     return HostReader(placement, ProviderCache(), database, progress)
-
-
-def test_read_tree_sorts_providers(
-    database: Database,
-    placement: FakePlacement,
-    progress: SyncProgress,
-    reader: HostReader,
-) -> None:
-    gpu = add_device(database, HOST, 'gpu')
-    for uuid in (gpu, 'old', 'new', 'nova'):
-        placement.create_provider(uuid, f'{HOST}_{uuid}', 'root')
-    placement.providers['old'].traits = frozenset({OWNER_CYBORG})
-    progress.created.add('new')  # a creation precedes the trait
-    tree = reader.read_tree(HOST, has_compute=True, deep=False)
-    assert tree is not None
-    assert [provider.uuid for provider in tree.desired] == [gpu]
-    assert {node.uuid for node in tree.leftovers} == {'old', 'new'}
-    assert [node.uuid for node in tree.foreign] == ['nova']
 
 
 def test_read_facts_newer_generation_restarts_attempt(

@@ -11,7 +11,6 @@ from cyborg_lite.conductor.providers.writing import (
     RehearsalWriter,
     SyncProgress,
 )
-from cyborg_lite.errors.daemons import RemoteError
 from cyborg_lite.errors.providers import PlacementConflict
 from cyborg_lite.model.providers.changes import (
     Closure,
@@ -33,7 +32,6 @@ TRAITS: Final = frozenset({OWNER_CYBORG, 'CUSTOM_NVIDIA_1EB8'})
 INVENTORY: Final = {'PGPU': ProviderInventory(4, max_unit=4)}
 CLOSED: Final = {'PGPU': ProviderInventory(4, reserved=4, max_unit=4)}
 CLOSURE: Final = Closure(CLOSED, 'the device is removed, but allocated')
-REJECTED: Final = RemoteError(service='Placement', status=400, reason='bad name')
 
 
 @pytest.fixture
@@ -131,17 +129,6 @@ def test_apply_refused_reshape_fills_each_provider(
     assert placement.providers[SECOND].inventories == INVENTORY
 
 
-def test_apply_rejected_creation_skips_rest_of_provider(
-    placement: FakePlacement, writer: ProviderWriter
-) -> None:
-    placement.errors = [REJECTED]
-    writer.apply([*creations(), *creations(SECOND, 'compute-1_2')])
-    assert GPU not in placement.providers
-    assert placement.providers[SECOND].inventories == INVENTORY
-    assert reasons(writer) == [REJECTED.text]
-    assert writer.error is REJECTED
-
-
 def test_apply_creation_in_other_tree_is_noted(
     placement: FakePlacement, progress: SyncProgress, writer: ProviderWriter
 ) -> None:
@@ -164,31 +151,6 @@ def test_apply_creation_by_another_client_restarts(
 # --- update ---------------------------------------------------------------------------
 
 
-def test_apply_outdated_generation_restarts(
-    placement: FakePlacement, updater: ProviderWriter
-) -> None:
-    placement.providers[GPU].touch()
-    for operation in (
-        SetTraits(GPU, frozenset()),
-        SetInventories(GPU, CLOSED),
-        # DELETE demands none, so a returned device could lose its provider.
-        DeleteProvider(GPU, CLOSURE),
-    ):
-        with pytest.raises(PlacementConflict):
-            updater.apply([operation])
-    assert placement.providers[GPU].traits == TRAITS
-    assert placement.providers[GPU].inventories == INVENTORY
-
-
-def test_apply_unchanged_inventories_raises_generation(
-    placement: FakePlacement, progress: SyncProgress, updater: ProviderWriter
-) -> None:
-    before = placement.providers[GPU].node.generation
-    updater.apply([SetInventories(GPU, INVENTORY)])
-    assert placement.providers[GPU].node.generation == before + 1
-    assert progress.changes == []
-
-
 def test_apply_rename_taken_meanwhile_is_problem(
     placement: FakePlacement, updater: ProviderWriter
 ) -> None:
@@ -202,21 +164,6 @@ def test_apply_rename_taken_meanwhile_is_problem(
 
 
 # --- removal --------------------------------------------------------------------------
-
-
-def test_apply_deletion_with_child_empties_provider(
-    placement: FakePlacement,
-    cache: ProviderCache,
-    progress: SyncProgress,
-    updater: ProviderWriter,
-) -> None:
-    placement.create_provider('child', 'compute-1_gpu_part', GPU)
-    updater.apply([DeleteProvider(GPU, CLOSURE)])
-    assert placement.providers[GPU].inventories == {}
-    assert progress.deleted == set()
-    cached = cache.find(placement.providers[GPU].node)
-    assert cached is not None
-    assert cached.inventories == {}
 
 
 def test_apply_deletion_waits_for_children(

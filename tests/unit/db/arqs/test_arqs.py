@@ -12,7 +12,6 @@ from cyborg_lite.db.arqs import arqs, binding, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq as Row
 from cyborg_lite.db.core.tables import ArqEvent, Device
-from cyborg_lite.errors.arqs import ArqNotFound
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.arqs import STORED_STATES, Arq, Scope, State
@@ -26,7 +25,7 @@ from tests.builders.bind_jobs import (
     FAILED_EVENT_JOB,
     complete_bind,
 )
-from tests.builders.rows import HOST, OWNER, PROJECT, add_arqs, add_card, bindings
+from tests.builders.rows import HOST, OWNER, add_arqs, add_card, bindings
 from tests.builders.service_rows import expire_heartbeat, mark_down, mark_up
 from tests.support.sql_statements import statements
 
@@ -254,37 +253,6 @@ def test_list_arqs_detailed_unusable_device_sets_status_reason(
     assert states == {State.BOUND, State.INITIAL}
 
 
-def test_list_arqs_detailed_initial_arq_has_no_device(database: Database) -> None:
-    add_arqs(database, 1)
-    (arq,) = list_detailed(database)
-    assert (arq.deployable_uuid, arq.device_uuid) == (None, None)
-    assert arq.state_times == {State.INITIAL: arq.created_at}
-
-
-def test_list_arqs_not_detailed_has_no_device(database: Database) -> None:
-    bind_arqs(database, 1)
-    (arq,) = list_detailed(database, detailed=False)
-    assert (arq.device_uuid, arq.state_times) == (None, {})
-
-
-@pytest.mark.parametrize('name', ['hostname', 'project_id', 'device_profile_name'])
-def test_list_arqs_filters_by_field(database: Database, name: str) -> None:
-    bind_arqs(database, 1)
-    add_arqs(database, 1, project='other')
-    arq = list_detailed(database)[0]
-    (match,) = list_detailed(database, filters={name: (getattr(arq, name),)})
-    assert match.uuid == arq.uuid
-    assert list_detailed(database, filters={name: ('x',)}) == ()
-
-
-def test_list_steps_other_project_raises_not_found(database: Database) -> None:
-    (uuid,) = add_arqs(database, 1)
-    assert len(database.read(arqs.list_steps, uuid, Scope(PROJECT))) == 1
-    for scope, arq_uuid in ((Scope('other'), uuid), (ANY_PROJECT, str(uuid4()))):
-        with pytest.raises(ArqNotFound):
-            database.read(arqs.list_steps, arq_uuid, scope)
-
-
 def test_list_steps_costs_one_statement(database: Database) -> None:
     (uuid,) = bind_arqs(database, 1)
     with statements(database) as sql:
@@ -301,16 +269,6 @@ def list_history(database: Database, uuid: str) -> list[tuple[str, str]]:
         (step.step, step.actor)
         for step in database.read(arqs.list_steps, uuid, ANY_PROJECT)
     ]
-
-
-def test_list_steps_begins_with_creation(database: Database) -> None:
-    (uuid,) = add_arqs(database, 1)
-    assert list_history(database, uuid) == [('Initial', 'client')]
-    (created,) = database.read(arqs.list_steps, uuid, ANY_PROJECT)
-    (arq,) = database.read(
-        arqs.list_arqs, Query(filters={'uuid': (uuid,)}), ANY_PROJECT
-    )
-    assert created.at == arq.created_at
 
 
 def test_list_steps_of_host_bind_are_complete(database: Database) -> None:

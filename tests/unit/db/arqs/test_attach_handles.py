@@ -33,7 +33,6 @@ from tests.builders.rows import (
     owners,
     states,
 )
-from tests.builders.service_rows import mark_down, mark_up
 
 
 def set_state(database: Database, state: str) -> None:
@@ -55,35 +54,6 @@ def test_list_handles_of_arqs_returns_given_arqs_only(database: Database) -> Non
     assert handle.uuid != read_handle_uuid(database, first)
     assert (handle.needs_host, handle.preparing, handle.generation) == (True, False, 1)
     assert handle.load is None
-
-
-def test_list_handles_of_arqs_shows_agent_down(database: Database) -> None:
-    uuids = create_bound_arqs(database, 1)
-    for mark, host_down in ((mark_up, False), (mark_down, True)):
-        mark(database, HOST)
-        (handle,) = database.read(attach_handles.list_handles_of_arqs, uuids)
-        assert handle.host_down is host_down
-
-
-@pytest.mark.parametrize(
-    ('state', 'is_unclean'),
-    [('Bound', False), ('Deleting', True), ('Unbound', True), ('UnbindFailed', True)],
-)
-def test_find_unclean_handle_depends_on_arq_state(
-    database: Database, state: str, is_unclean: bool
-) -> None:
-    (uuid,) = create_bound_arqs(database, 1)
-    set_state(database, state)
-    handle_uuid = read_handle_uuid(database, uuid)
-    handle = database.read(attach_handles.find_unclean_handle, handle_uuid)
-    assert (handle is not None) is is_unclean
-
-
-def test_find_unclean_handle_passthrough_is_none(database: Database) -> None:
-    (uuid,) = create_bound_arqs(database, 1, needs_host=False)
-    set_state(database, 'Unbound')
-    handle_uuid = read_handle_uuid(database, uuid)
-    assert database.read(attach_handles.find_unclean_handle, handle_uuid) is None
 
 
 def test_list_handles_to_rebuild_returns_provisioning_only(database: Database) -> None:

@@ -12,11 +12,8 @@ from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.errors.base import InvalidInput
-from cyborg_lite.errors.hosts import HostNotFound
-from cyborg_lite.errors.jobs import JobNotFound, JobRefused
+from cyborg_lite.errors.jobs import JobRefused
 from cyborg_lite.model.jobs import Job, JobRecord, JobState, JobType, NewJob
-from cyborg_lite.model.queries import Query
 from tests.builders.rows import OWNER
 from tests.builders.service_rows import record_heartbeat
 
@@ -59,40 +56,6 @@ def _update_jobs(session: Session, columns: dict[str, Any]) -> None:
 # --- pages and requests ---------------------------------------------------------------
 
 
-def test_job_page_filters_and_continues(database: Database) -> None:
-    database.write(queue.add_job, RELEASE)
-    database.write(queue.add_job, SYNC)
-    database.write(queue.add_job, BIND)
-
-    def read(**arguments: Any) -> list[str]:
-        query = Query(**arguments)
-        jobs = database.read(administration.list_job_page, query)
-        return [job.type for job in jobs]
-
-    assert read() == ['release', 'placement-sync', 'bind']
-    assert read(filters={'kind': ('bind', 'release')}) == ['release', 'bind']
-    assert read(filters={'state': ('failed',)}) == []
-    first = database.read(administration.list_job_page, Query(limit=1))[0].uuid
-    assert read(marker=first, limit=1) == ['placement-sync']
-    assert read(sort_key='kind') == ['bind', 'placement-sync', 'release']
-    with pytest.raises(InvalidInput, match='Unknown sort key'):
-        read(sort_key='payload')
-
-
-def test_request_job_returns_stored_job(database: Database) -> None:
-    audit = NewJob(JobType.AUDIT, key='orphans')
-    first = database.write(administration.request_job, audit)
-    second_request = database.write(administration.request_job, audit)
-    assert (first.type, first.uuid) == ('audit', second_request.uuid)
-    assert len(list_jobs(database)) == 1
-
-
-def test_request_job_of_unknown_host_writes_nothing(database: Database) -> None:
-    with pytest.raises(HostNotFound):
-        database.write(services.request_host_job, SYNC, 'compute-1', is_refresh=False)
-    assert list_jobs(database) == ()
-
-
 @pytest.mark.parametrize('is_refresh', [False, True])
 def test_refresh_has_agent_report_again(database: Database, is_refresh: bool) -> None:
     record_heartbeat(database, 'compute-1')
@@ -103,19 +66,6 @@ def test_refresh_has_agent_report_again(database: Database, is_refresh: bool) ->
 
 
 # --- list -----------------------------------------------------------------------------
-
-
-def test_list_jobs_running_job_has_all_fields(database: Database) -> None:
-    job = database.write(queue.add_running_job, BIND, OWNER)
-    database.write(queue.record_job_step, job, 'Claimed')
-    record = read_only_job(database)
-    assert (record.uuid, record.type, record.state) == (job.uuid, 'bind', 'running')
-    assert (record.payload, record.request_id) == ({'instance_uuid': 'i1'}, 'req-1')
-    assert (record.owner, record.step, record.attempts) == (OWNER.name, 'Claimed', 1)
-    assert 0 <= record.age < 60
-    assert record.deadline_in is not None
-    assert 180 < record.deadline_in <= 240
-    assert not record.cancelled
 
 
 def test_list_jobs_filters_by_type_and_state(database: Database) -> None:
@@ -189,14 +139,6 @@ def test_retry_running_job_is_refused(database: Database) -> None:
         database.write(administration.retry_job, job.uuid)
 
 
-def test_retry_cancelled_job_is_refused(database: Database) -> None:
-    database.write(queue.add_job, BIND)
-    uuid = read_only_job(database).uuid
-    database.write(administration.cancel_job, uuid)
-    with pytest.raises(JobRefused, match='cancelled'):
-        database.write(administration.retry_job, uuid)
-
-
 # --- cancel ---------------------------------------------------------------------------
 
 
@@ -255,14 +197,6 @@ def test_cancel_failed_sync_deletes_job(database: Database) -> None:
     uuid = add_failed_job(database, SYNC)
     database.write(administration.cancel_job, uuid)
     assert list_jobs(database) == ()
-
-
-@pytest.mark.parametrize(
-    'operation', [administration.retry_job, administration.cancel_job]
-)
-def test_retry_or_cancel_unknown_job_raises(database: Database, operation: Any) -> None:
-    with pytest.raises(JobNotFound, match='no-such-job'):
-        database.write(operation, 'no-such-job')
 
 
 def test_cancel_job_leaves_second_job_unchanged(database: Database) -> None:

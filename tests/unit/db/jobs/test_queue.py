@@ -36,28 +36,6 @@ def _add_running_job(database: Database, limit_ms: int | None = None) -> Job:
     return database.write(queue.add_running_job, new, OWNER)
 
 
-def test_lease_jobs_running_job_is_not_leased(database: Database) -> None:
-    _add_running_job(database)
-    assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
-
-
-def test_lease_jobs_waiting_job_is_leased_once(database: Database) -> None:
-    database.write(
-        queue.add_job, NewJob(JobType.RELEASE, {'handle_uuid': 'h'}, request_id='req-1')
-    )
-    (job,) = database.write(queue.lease_jobs, OWNER, 10)
-    assert (job.type, job.payload) == (JobType.RELEASE, {'handle_uuid': 'h'})
-    assert (job.attempts, job.lease, job.request_id) == (1, 1, 'req-1')
-    assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
-
-
-def test_lease_jobs_returns_at_most_limit(database: Database) -> None:
-    for _ in range(5):
-        database.write(queue.add_job, NewJob(JobType.RELEASE))
-    assert len(database.write(queue.lease_jobs, OWNER, 3)) == 3
-    assert len(database.write(queue.lease_jobs, SUCCESSOR, 3)) == 2
-
-
 def test_lease_jobs_expired_lease_keeps_step(database: Database) -> None:
     first = _add_running_job(database)
     database.write(queue.record_job_step, first, 'claimed')
@@ -148,22 +126,6 @@ def test_add_job_running_job_widens_next_run(database: Database) -> None:
     assert next_job.payload == DEEP.payload
 
 
-def test_finish_job_deletes_row(database: Database) -> None:
-    database.write(queue.finish_job, _add_running_job(database))
-    assert database.read(_rows) == []
-
-
-def test_replace_job_keeps_uuid_and_lease(database: Database) -> None:
-    bind = _add_running_job(database)
-    event = database.write(
-        queue.replace_job, bind, NewJob(JobType.NOVA_EVENT, {'to': 'nova'})
-    )
-    assert (event.uuid, event.type) == (bind.uuid, JobType.NOVA_EVENT)
-    assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
-    database.write(queue.finish_job, event)
-    assert database.read(_rows) == []
-
-
 def test_postpone_job_is_not_leased_before_time(database: Database) -> None:
     job = _add_running_job(database)
     assert (
@@ -171,13 +133,6 @@ def test_postpone_job_is_not_leased_before_time(database: Database) -> None:
         is None
     )
     assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
-
-
-def test_postpone_job_without_delay_is_leased_again(database: Database) -> None:
-    job = _add_running_job(database)
-    assert database.write(queue.postpone_job, job, 0, 'once more') is None
-    (next_job,) = database.write(queue.lease_jobs, SUCCESSOR, 10)
-    assert next_job.attempts == 2
 
 
 @pytest.mark.parametrize(('excess_ms', 'number'), [(-60_000, 0), (60_000, 1)])
@@ -218,13 +173,6 @@ def test_lease_jobs_after_deadline_is_expired(database: Database) -> None:
     assert late.expired
 
 
-def test_add_job_same_key_writes_one_row(database: Database) -> None:
-    sync = NewJob(JobType.PLACEMENT_SYNC, {'hostname': 'compute-1'}, key='compute-1')
-    database.write(queue.add_job, sync)
-    database.write(queue.add_job, sync)
-    assert len(database.read(_rows)) == 1
-
-
 def test_add_job_while_running_runs_once_more(database: Database) -> None:
     """The change that requested the job would not reach Placement otherwise."""
     sync = NewJob(JobType.PLACEMENT_SYNC, {'hostname': 'compute-1'}, key='compute-1')
@@ -237,12 +185,6 @@ def test_add_job_while_running_runs_once_more(database: Database) -> None:
     assert database.read(_rows) == []
 
 
-def test_add_job_different_keys_are_leased_together(database: Database) -> None:
-    for host in ('compute-1', 'compute-2'):
-        database.write(queue.add_job, NewJob(JobType.PLACEMENT_SYNC, key=host))
-    assert len(database.write(queue.lease_jobs, OWNER, 10)) == 2
-
-
 def test_fail_job_keeps_row_and_frees_key(database: Database) -> None:
     sync = NewJob(JobType.PLACEMENT_SYNC, key='compute-1')
     database.write(queue.add_job, sync)
@@ -253,13 +195,6 @@ def test_fail_job_keeps_row_and_frees_key(database: Database) -> None:
         JobCount(JobType.PLACEMENT_SYNC, JobState.FAILED, 1),
         JobCount(JobType.PLACEMENT_SYNC, JobState.WAITING, 1),
     )
-
-
-def test_return_jobs_does_not_count_attempt(database: Database) -> None:
-    job = _add_running_job(database)
-    database.write(queue.return_jobs, OWNER, [job.uuid])
-    (job,) = database.write(queue.lease_jobs, SUCCESSOR, 10)
-    assert job.attempts == 1
 
 
 def test_lease_jobs_unknown_type_is_not_leased(database: Database) -> None:

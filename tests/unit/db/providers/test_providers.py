@@ -3,14 +3,13 @@
 
 from collections import Counter
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import Arq, AttachHandle, Job, ProviderTraits
+from cyborg_lite.db.core.tables import Arq, AttachHandle, Job
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import agents, reports
 from cyborg_lite.db.jobs import queue
@@ -98,22 +97,10 @@ def test_provider_row_has_published_traits_and_conflict(database: Database) -> N
     assert read_only_row(database).contested == 'nova.conf'
 
 
-def test_list_providers_deployable_without_provider_is_omitted(
-    database: Database,
-) -> None:
-    add_device(database, HOST, 'board', resource_class=None, rp_uuid=None)
-    assert list_rows(database) == ()
-
-
 def test_list_providers_returns_given_host_only(database: Database) -> None:
     add_device(database, 'compute-2', 'gpu')
     assert list_rows(database) == ()
     assert len(list_rows(database, 'compute-2')) == 1
-
-
-def test_provider_row_reserved_by_driver_is_reserved(database: Database) -> None:
-    add_device(database, HOST, 'gpu', num_accelerators=4, reserved=1)
-    assert read_only_row(database).reserved == 1
 
 
 @pytest.mark.parametrize(
@@ -217,13 +204,6 @@ def test_list_providers_of_host_costs_one_statement(database: Database) -> None:
     assert len(sql) == 1
 
 
-def test_add_sync_job_twice_writes_one_job(database: Database) -> None:
-    for _ in range(2):
-        database.write(queue.add_job, queue.placement_sync_job(HOST, f'req-{uuid4()}'))
-    (count,) = database.read(queue.count_jobs)
-    assert (count.type, count.count) == ('placement-sync', 1)
-
-
 # --- audits of Placement: each host once per interval, and few hosts at a time ------
 
 
@@ -260,11 +240,6 @@ def test_schedule_audits_heartbeat_and_report_keep_time(database: Database) -> N
     assert database.write(providers.schedule_placement_audits, HOUR, MINUTE) == 1
 
 
-def test_schedule_jobs_without_hosts_adds_none(database: Database) -> None:
-    assert database.write(providers.schedule_placement_audits, HOUR, MINUTE) == 0
-    assert database.write(providers.schedule_conflict_checks) == 0
-
-
 def test_schedule_conflict_checks_contested_hosts_every_time(
     database: Database,
 ) -> None:
@@ -280,18 +255,6 @@ def test_schedule_conflict_checks_contested_hosts_every_time(
 # --- traits that Placement has of each provider -------------------------------------
 
 
-def list_published_traits(database: Database) -> dict[str, list[str]]:
-    query = select(ProviderTraits.rp_uuid, ProviderTraits.traits)
-    rows = database.read(lambda session: session.execute(query).all())
-    return {row.rp_uuid: row.traits for row in rows}
-
-
-def test_record_provider_traits_replaces_earlier_traits(database: Database) -> None:
-    database.write(providers.record_provider_traits, {'a': {'Y', 'X'}, 'b': {'X'}})
-    database.write(providers.record_provider_traits, {'b': {'Z'}, 'c': set()})
-    assert list_published_traits(database) == {'a': ['X', 'Y'], 'b': ['Z'], 'c': []}
-
-
 def test_record_provider_traits_costs_one_statement(database: Database) -> None:
     with statements(database) as sql:
         database.write(
@@ -300,16 +263,3 @@ def test_record_provider_traits_costs_one_statement(database: Database) -> None:
         database.write(providers.record_provider_traits, {})
         database.write(providers.delete_provider_traits, ())
     assert len(sql) == 1
-
-
-def test_delete_unused_traits_keeps_provider_of_deployable(database: Database) -> None:
-    used = add_card(database, 1)
-    database.write(providers.record_provider_traits, {used: {'X'}, 'b': {'X'}})
-    database.write(providers.delete_unused_traits, [used, 'b'])
-    assert list_published_traits(database) == {used: ['X']}
-
-
-def test_delete_provider_traits_deletes_given_provider(database: Database) -> None:
-    database.write(providers.record_provider_traits, {'a': {'X'}, 'b': {'X'}})
-    database.write(providers.delete_provider_traits, ['a'])
-    assert list_published_traits(database) == {'b': ['X']}
