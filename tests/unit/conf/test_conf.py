@@ -76,13 +76,6 @@ def test_parse_invalid_arguments_exits_with_offender(
     assert offender in f'{caught.value.code}{capsys.readouterr().err}'
 
 
-def test_parse_value_out_of_range_exits(tmp_path: Path) -> None:
-    path = tmp_path / 'bad'
-    path.write_text('[conductor]\nworkers = 0\n')
-    with pytest.raises(SystemExit, match='workers'):
-        configuration.parse([], 'prog', [str(path)])
-
-
 def test_parse_accepts_options_of_one_command() -> None:
     conf = configuration.parse(
         ['--format', 'json'], 'prog', [], [cfg.StrOpt('format', default='table')]

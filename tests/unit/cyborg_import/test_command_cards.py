@@ -174,6 +174,8 @@ def _change_arq(command: Import, arq: str, statement: str) -> None:
 def _read_advice(capsys: pytest.CaptureFixture[str], arq: str) -> str:
     """Return the line of the report about an ARQ."""
     lines = capsys.readouterr().out.splitlines()
+    refused = {row[0]: row[-1] for row in map(str.split, lines) if row}
+    assert (refused['arqs'], refused['devices']) == ('1', '0')
     (line,) = [line for line in lines if arq in line]
     assert line.split()[:2] == ['refused', 'arqs']
     return line

@@ -16,24 +16,6 @@ def url(tmp_path: Path) -> str:
     return f'sqlite:///{tmp_path}/cyborg.sqlite'
 
 
-def test_read_source_returns_all_rows(url: str) -> None:
-    cyborg_sample.load(url)
-    source = read_source(url)
-    assert source.revision == 'b47c8f2d1e3a'
-    counts = (
-        len(source.profiles),
-        len(source.devices),
-        len(source.control_paths),
-        len(source.deployables),
-        len(source.handles),
-        len(source.attributes),
-        len(source.arqs),
-    )
-    assert counts == (9, 2, 2, 2, 32, 4, 8)
-    assert source.devices[0].device_state == 'available'
-    assert source.profiles[-1].description == 'With a description, ünïcode'
-
-
 def test_read_source_missing_column_is_none(url: str) -> None:
     cyborg_sample.load(url, 'schema-4cc1d79978fc.sql')
     cyborg_sample.run(

@@ -8,12 +8,9 @@ from cyborg_lite.errors.jobs import InvalidJobPayload
 from cyborg_lite.model.jobs import (
     AuditPayload,
     BindPayload,
-    ConnectPayload,
     JobPayload,
     JobType,
-    ModePayload,
     NewJob,
-    NovaEventPayload,
     PlacementSyncPayload,
     ProgramPayload,
     ReleasePayload,
@@ -24,18 +21,6 @@ from cyborg_lite.model.jobs import (
 )
 
 BIND = BindPayload('instance', ('arq-1', 'arq-2'), ('provider',), 'project', 3)
-PAYLOADS: list[JobPayload] = [
-    BIND,
-    BindPayload('instance', (), ()),
-    NovaEventPayload('instance', ('arq-1',), succeeded=False, generation=2),
-    ConnectPayload('instance', ('arq-1',), generation=2),
-    ReleasePayload('handle'),
-    PlacementSyncPayload('compute-1'),
-    PlacementSyncPayload('compute-1', deep=True),
-    ProgramPayload('deployable', 'image', is_shell=True),
-    ModePayload('device', 'sym;asym'),
-    AuditPayload(),
-]
 
 
 def test_bind_payload_has_stable_keys() -> None:

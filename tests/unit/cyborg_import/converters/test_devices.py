@@ -66,8 +66,9 @@ def test_address_of_first_handle_replaces_control_path() -> None:
 
 
 def test_device_without_address_is_refused() -> None:
+    handle = SourceHandle(1, 'h', 1, 0, 'PCI', 'nonsense', NOW)
     notes = Notes(NOW)
-    assert not convert(build_source(control_paths=()), notes)
+    assert not convert(build_source(control_paths=(), handles=(handle,)), notes)
     assert 'no PCI address' in notes.items[0].reason
 
 

@@ -34,5 +34,6 @@ def test_shared_card_has_traits_of_functions(host: Host) -> None:
     assert traits == (OWNER_CYBORG, 'CUSTOM_INTEL_56C0_SRIOV_VF')
     assert set(traits) <= set(device.root.traits)
     assert device.root.resource_class == 'VGPU'
+    assert (device.control_address, device.type) == (_FLEX, 'GPU')
     assert device.model == IntelGpu.MODELS['56c0']
     assert _FLEX not in {handle.key for handle in device.root.handles}
