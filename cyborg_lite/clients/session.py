@@ -14,11 +14,11 @@ import requests
 from keystoneauth1 import exceptions as keystoneauth
 from keystoneauth1 import loading, plugin, token_endpoint
 from keystoneauth1.adapter import Adapter
-from keystoneauth1.session import TCPKeepAliveAdapter
 from oslo_config import cfg
 from oslo_context import context as oslo_context
 from oslo_log import log
 
+from cyborg_lite.clients.deadlines import DeadlineAdapter
 from cyborg_lite.errors.daemons import (
     ConfigurationError,
     RemoteError,
@@ -213,7 +213,7 @@ def _load_auth(conf: cfg.ConfigOpts, group: str) -> plugin.BaseAuthPlugin | None
 def _create_session() -> requests.Session:
     session = requests.Session()
     for scheme in ('http://', 'https://'):
-        session.mount(scheme, TCPKeepAliveAdapter(pool_maxsize=_MAX_CONNECTIONS))
+        session.mount(scheme, DeadlineAdapter(pool_maxsize=_MAX_CONNECTIONS))
     return session
 
 

@@ -63,6 +63,7 @@ each device is accepted before its first use.
         'job_lease',
         default=10,
         min=3,
+        max=600,
         help="""
 Seconds after which another conductor takes over the jobs of a conductor that stopped
 renewing its leases. A lower value recovers faster from a crash; a higher value

@@ -7,8 +7,8 @@ from keystoneauth1 import loading
 from oslo_config import cfg
 
 _TIMEOUT: Final = """
-Seconds to wait for a connection, and for each response. Requests are sent by jobs,
-which are retried later, so a short timeout costs little. Raise it if the service
+Seconds to wait for a connection, and for each whole response. Requests are sent by
+jobs, which are retried later, so a short timeout costs little. Raise it if the service
 responds slowly under load.
 """
 

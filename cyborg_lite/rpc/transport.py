@@ -94,10 +94,21 @@ class _ContextSerializer(oslo_messaging.NoOpSerializer):  # type: ignore[misc]  
 
     def deserialize_context(self, values: Mapping[str, Any]) -> RequestContext:
         """Return the context of a received message."""
-        # from_dict makes it the current context, so each log line has the request id.
-        context = RequestContext.from_dict(dict(values))
+        # from_dict makes it the current context, so each log line has the request id,
+        # also before the signature is checked.
+        context = RequestContext.from_dict(
+            {key: _replace_controls(value) for key, value in values.items()}
+        )
         context.received = values
         return context
+
+
+# Any: a value of JSON.
+def _replace_controls(value: Any) -> Any:
+    """Return a text that cannot forge lines of a log; other values as they are."""
+    if not isinstance(value, str) or value.isprintable():
+        return value
+    return ''.join(char if char.isprintable() else '?' for char in value)
 
 
 def set_library_defaults() -> None:

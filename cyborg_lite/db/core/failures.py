@@ -34,6 +34,8 @@ _UNAVAILABLE: Final = (
 _MYSQL_UNAVAILABLE: Final = frozenset(
     {1040, 1044, 1045, 1047, 1053, 1129, 1130, 1152, 1158, 1159, 1160, 1161}
     | {1203, 1205, 1213, 1226, 1290, 1836, 1927}
+    # A full disk or table, and a statement that was killed or took too long.
+    | {1021, 1114, 1317, 1969}
 )
 _MYSQL_CLIENT: Final = 2000
 

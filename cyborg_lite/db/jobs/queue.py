@@ -97,6 +97,7 @@ _LEASABLE: Final = _LOCK.where(
     or_(
         Row.host.is_(None),
         Row.host.not_in(bindparam('full_hosts', expanding=True)),
+        Row.deadline < now_ms(),  # the job only ends, and calls no host
     ),
 ).limit(bindparam('number'))
 _DUE: Final = _LEASABLE.where(
@@ -290,7 +291,7 @@ def _lock_jobs(
     }
     # Rows that are locked and not leased are free again when the transaction commits.
     rows = session.execute(statement, parameters)
-    return [row for row in rows if shares.take(row.host)]
+    return [row for row in rows if row.expired or shares.take(row.host)]
 
 
 def renew_leases(session: Session, owner: Owner, uuids: Sequence[str]) -> None:
@@ -461,10 +462,14 @@ def return_jobs(session: Session, owner: Owner, uuids: Sequence[str]) -> None:
 def advance_jobs(session: Session) -> int:
     """Let jobs run now that wait for longer than any job may; return their number.
 
-    The clock of the database has been set back since they were postponed.
+    The clock of the database has been set back since they were postponed or leased. A
+    conductor that lives has renewed its leases since.
     """
     latest = now_ms() + literal_column(str(LONGEST_WAIT_MS))
-    is_later = and_(Row.state == JobState.WAITING, Row.run_after > latest)
+    is_later = or_(
+        and_(Row.state == JobState.WAITING, Row.run_after > latest),
+        and_(Row.state == JobState.RUNNING, Row.lease_until > latest),
+    )
     # The SELECT locks nothing, and nearly always returns nothing. A comparison in
     # ``_DUE`` would cost the range of the index: PostgreSQL and SQLite would read all
     # waiting jobs.
@@ -472,7 +477,8 @@ def advance_jobs(session: Session) -> int:
     if not ids:
         return 0
     advanced = update(Row).where(Row.id.in_(ids), is_later)
-    return change(session, advanced.values(run_after=now_ms()))
+    lease_end = case((Row.lease_until > latest, now_ms() - 1), else_=Row.lease_until)
+    return change(session, advanced.values(run_after=now_ms(), lease_until=lease_end))
 
 
 def count_jobs(session: Session) -> tuple[JobCount, ...]:

@@ -2,7 +2,11 @@
 """Tests of requests to other services and of the errors they raise."""
 
 import json
+import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -140,6 +144,39 @@ def test_send_connection_refused_raises_service_unavailable(
     assert remote is not None
     with pytest.raises(ServiceUnavailable, match='Placement'):
         remote.send('GET', '/thing')
+
+
+@pytest.mark.parametrize('place', ['head', 'body'])
+def test_send_dripping_answer_has_a_deadline(
+    connect_remote: ConnectRemote, place: str
+) -> None:
+    with socket.create_server(('127.0.0.1', 0)) as listener:
+        drip = threading.Thread(target=drip_answer, args=(listener, place))
+        drip.start()
+        url = f'http://127.0.0.1:{listener.getsockname()[1]}'
+        remote = connect_remote(endpoint_override=url, timeout=0.5)
+        assert remote is not None
+        with pytest.raises(ServiceUnavailable):
+            remote.send('GET', '/thing')
+        drip.join()
+
+
+def drip_answer(listener: socket.socket, place: str) -> None:
+    """Send an answer in which bytes are never far apart."""
+    connection, _ = listener.accept()
+    head = b'HTTP/1.1 200 OK\r\nContent-Length: 20\r\n'
+    with connection, suppress(OSError):
+        connection.recv(65536)
+        connection.sendall(head)
+        if place == 'head':
+            for number in range(20):
+                connection.sendall(f'X-{number}: a\r\n'.encode())
+                time.sleep(0.1)
+        connection.sendall(b'\r\n')
+        for _ in range(20):
+            connection.sendall(b' ')
+            if place == 'body':
+                time.sleep(0.1)
 
 
 def test_send_timeout_raises_service_unavailable(

@@ -464,3 +464,12 @@ def test_to_wire_omits_only_default_values(fields: dict[str, Any]) -> None:
         'service_request',
     ):
         assert getattr(restored, name) == getattr(context, name), name
+
+
+def test_request_id_cannot_forge_lines_of_the_log() -> None:
+    """The id is logged before the signature of its message is checked."""
+    values = {'request_id': 'req-1\nINFO forged', 'project_id': 'a', 'roles': ['b\n']}
+    context = transport._ContextSerializer().deserialize_context(values)
+    assert context.request_id == 'req-1?INFO forged'
+    assert context.project_id == 'a'
+    assert context.received == values

@@ -38,6 +38,10 @@ def wrap_error(error: Exception) -> exc.OperationalError:
         wrap_error(pymysql.err.OperationalError(2003, 'message')),
         wrap_error(pymysql.err.OperationalError(1040, 'message')),
         wrap_error(pymysql.err.OperationalError(1290, 'message')),
+        wrap_error(pymysql.err.OperationalError(1021, 'disk full')),
+        wrap_error(pymysql.err.OperationalError(1114, 'table is full')),
+        wrap_error(pymysql.err.OperationalError(1317, 'interrupted')),
+        wrap_error(pymysql.err.OperationalError(1969, 'max_statement_time')),
         wrap_error(psycopg.AdminShutdown('message')),
         wrap_error(psycopg.OperationalError('connection refused')),
         db.DBError(

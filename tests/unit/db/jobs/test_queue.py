@@ -2,16 +2,26 @@
 """Job queue: leases, deadlines, keys and takeover from a failed conductor."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db.core.clock import now_ms
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.jobs import JobLost
-from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob, Owner
+from cyborg_lite.model.jobs import (
+    HostShares,
+    Job,
+    JobCount,
+    JobState,
+    JobType,
+    NewJob,
+    Owner,
+)
 from tests.builders.rows import OWNER
 
 SUCCESSOR = Owner(name='conductor:2:2', lease_ms=30_000)
@@ -148,6 +158,29 @@ def test_advance_jobs_after_clock_was_set_back(
     leased = database.write(queue.lease_jobs, SUCCESSOR, 10)
     assert [item.uuid for item in leased] == [job.uuid] * number
     assert database.read(queue.is_leased, running)
+
+
+def test_advance_jobs_ends_lease_from_before_a_clock_step(database: Database) -> None:
+    """The conductors that had leased the job have died."""
+    job = _add_running_job(database)
+    distant = update(Row).values(lease_until=now_ms() + 3_600_000)
+    database.write(lambda session: session.execute(distant))
+    assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
+    assert database.write(queue.advance_jobs) == 1
+    (leased,) = database.write(queue.lease_jobs, SUCCESSOR, 10)
+    assert leased.uuid == job.uuid
+
+
+def test_lease_jobs_expired_job_of_full_host_is_leased(database: Database) -> None:
+    for limit_ms in (60_000, 1000):
+        new = NewJob(JobType.BIND, limit_ms=limit_ms, host='compute-1')
+        database.write(queue.add_job, new)
+    shares = partial(HostShares, 1, ['compute-1'])
+    assert database.write(queue.lease_jobs, OWNER, 10, [JobType.BIND], shares()) == ()
+    late = update(Row).where(Row.deadline < now_ms() + 30_000)
+    database.write(lambda session: session.execute(late.values(deadline=1)))
+    (job,) = database.write(queue.lease_jobs, OWNER, 10, [JobType.BIND], shares())
+    assert job.expired
 
 
 def test_add_delayed_jobs_has_longest_wait(database: Database) -> None:
