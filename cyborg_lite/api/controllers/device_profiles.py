@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device profiles."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from oslo_log import log
@@ -24,6 +25,7 @@ from cyborg_lite.api.views.device_profiles import (
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model import uuids
+from cyborg_lite.model.arqs.project_limits import count_resources
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Limits
 from cyborg_lite.model.profiles.grammar import is_valid_name
 from cyborg_lite.model.text import format_value
@@ -61,7 +63,32 @@ class ProfileCollection(Resource):
         if 'name' in query.filters:
             choose = profile_search.choose_alternatives
             records = tuple(choose(self.conductor, call, item) for item in records)
+            records = self._hide_beyond_limits(call, records)
         return ProfileList(records, paging.build_next_link(call, query, page))
+
+    def _hide_beyond_limits(
+        self, call: Call, profiles: tuple[DeviceProfile, ...]
+    ) -> tuple[DeviceProfile, ...]:
+        """Return the profiles of which the project may use one more instance.
+
+        As in ``_hide_from_new_instances``. An instance whose ARQs are refused later
+        would keep its allocation in Placement.
+        """
+        if not (profiles and call.is_from_nova_api and call.microversion < V2_4):
+            return profiles
+        uses = {use.resource: use for use in self.conductor.list_limits(call.caller)}
+        allowed = []
+        for profile in profiles:
+            excess = [
+                f'{name} (limit {uses[name].limit})'
+                for name, number in count_resources(profile.groups).items()
+                if name in uses and not uses[name].allows(number)
+            ]
+            if excess:
+                _log_refusal(call, [profile.name], f'exceeds {", ".join(excess)}')
+            else:
+                allowed.append(profile)
+        return tuple(allowed)
 
     @expose(status=201, errors=(409,))
     @requires('cyborg:device_profile:create')
@@ -167,12 +194,17 @@ def _hide_from_new_instances(
     disabled = [profile.name for profile in profiles if not profile.enabled]
     if not (disabled and call.is_from_nova_api):
         return profiles
-    LOG.info(
-        'New instance of project %s refused: device profile %s is disabled',
-        call.caller.project_id,
-        ', '.join(disabled),
-    )
+    _log_refusal(call, disabled, 'is disabled')
     return tuple(profile for profile in profiles if profile.enabled)
+
+
+def _log_refusal(call: Call, names: Sequence[str], reason: str) -> None:
+    LOG.info(
+        'New instance of project %s refused: device profile %s %s',
+        call.caller.project_id,
+        ', '.join(names),
+        reason,
+    )
 
 
 def _parse_names(call: Call) -> tuple[str, ...] | None:

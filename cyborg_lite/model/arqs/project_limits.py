@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of a project: the resources that are counted, and the comparison."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -28,6 +29,17 @@ def list_resources(groups: Iterable[Mapping[str, str]]) -> frozenset[str]:
     return frozenset({ARQS, *(name_units(name) for names in classes for name in names)})
 
 
+def count_resources(groups: Iterable[Mapping[str, str]]) -> Counter[str]:
+    """Return what the ARQs of groups use, by the names of the resources."""
+    numbers: Counter[str] = Counter()
+    for group in groups:
+        requirements = Group.parse(group).requirements
+        numbers[ARQS] += requirements.arq_count
+        for name, amount in requirements.amounts:
+            numbers[name_units(name)] += amount
+    return numbers
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceUse:
     """Use of a resource by a project, and its limit."""
@@ -35,6 +47,10 @@ class ResourceUse:
     resource: str
     limit: int  # -1: unlimited
     used: int
+
+    def allows(self, further: int) -> bool:
+        """Check whether the project may use so many more of the resource."""
+        return self.limit == UNLIMITED or self.used + further <= self.limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 
+from cyborg_lite.model.arqs.project_limits import ResourceUse
 from tests.builders.patches import build_replace_patch
 from tests.support.api.conversation import (
     ADMIN,
@@ -182,6 +183,22 @@ def test_list_disabled_profile_is_hidden_from_compute_api(
     for answer in (caller.get('/device_profiles'), caller.at('2.4').get(path)):
         assert len(answer.json['device_profiles']) == 1
     assert caller.at('2.2').get('/device_profiles/dp1').status == 200
+
+
+@pytest.mark.parametrize(
+    ('process', 'limit', 'is_shown'),
+    [('nova-api', 1, False), ('nova-api', 2, True), ('nova-conductor', 1, True)],
+)
+def test_list_profile_beyond_limit_is_hidden_from_compute_api(
+    newest: Client, process: str, limit: int, is_shown: bool
+) -> None:
+    """Let the server create fail with 400, before the instance has an allocation."""
+    newest.as_(NOVA, '2.0').create_arqs()
+    used = ResourceUse('accelerator_requests', limit, 1)
+    newest.conductor.answers['list_limits'] = (used,)
+    caller = newest.as_({**NOVA, 'User-Agent': f'{process} keystoneauth1/5'}, '2.0')
+    answer = caller.get('/device_profiles?name=dp1')
+    assert (answer.status, bool(answer.json['device_profiles'])) == (200, is_shown)
 
 
 def test_create_arqs_disabled_profile_serves_former_instance(newest: Client) -> None:
