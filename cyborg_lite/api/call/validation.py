@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Validation of bodies by JSON Schema, with messages that name the field."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -92,8 +93,8 @@ def _format_path(path: Iterable[str | int]) -> str:
 
 
 def _build_pointer(error: ValidationError) -> str:
-    """Return the JSON pointer (RFC 6901) of the bad value, or of the missing key."""
-    steps = [*error.absolute_path, *_list_missing(error)[:1]]
+    """Return the JSON pointer (RFC 6901) of the bad value, or of the bad key."""
+    steps = [*error.absolute_path, *_list_missing(error)[:1], *_list_unknown(error)[:1]]
     return ''.join(
         '/' + str(step).replace('~', '~0').replace('/', '~1') for step in steps
     )
@@ -107,6 +108,15 @@ def _list_missing(error: ValidationError) -> list[str]:
     return [name for name in required if name not in error.instance]
 
 
+def _list_unknown(error: ValidationError) -> list[str]:
+    """Return the keys of the object that do not exist."""
+    if error.validator != 'additionalProperties' or error.validator_value is not False:
+        return []
+    schema: Any = error.schema
+    body: Any = error.instance
+    return [name for name in body if name not in schema['properties']]
+
+
 def _format_violation(error: ValidationError) -> str:
     """Describe the violated keyword; the library would repeat the whole value."""
     expected: Any = error.validator_value  # the type depends on the keyword
@@ -114,6 +124,11 @@ def _format_violation(error: ValidationError) -> str:
     if missing:
         return f'lacks {", ".join(missing)}'
     wording = _WORDINGS.get(str(error.validator), 'violates the schema')
-    return wording.format(
-        ' or '.join(expected) if isinstance(expected, list) else expected
-    )
+    words = expected if isinstance(expected, list) else [expected]
+    return wording.format(' or '.join(map(_format_json, words)))
+
+
+# Any: JSON.
+def _format_json(value: Any) -> str:
+    """Return text as it is, and other values as JSON: ``null``, not ``None``."""
+    return value if isinstance(value, str) else json.dumps(value)

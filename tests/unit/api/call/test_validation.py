@@ -10,6 +10,7 @@ from cyborg_lite.api.call.validation import NO_CONTENT, Schema
 from cyborg_lite.api.schemas import (
     arqs,
     attributes,
+    cleanings,
     deployables,
     device_profiles,
 )
@@ -90,12 +91,19 @@ def test_check_error_names_place_and_rule(schema: Schema, body: Any, text: str) 
         (arqs.PATCH, {'a/b~c': [{'op': 'add'}]}, '/a~1b~0c/0/path'),
         (device_profiles.CREATE, [{'name': 'a', 'groups': [{}, 5]}], '/0/groups/1'),
         (attributes.CREATE, {'attribute': {}}, '/attribute/deployable_id'),
+        (cleanings.RETRY, {'unit': 'a', 'x/y': 1}, '/x~1y'),
     ],
 )
 def test_check_error_has_json_pointer(schema: Schema, body: Any, pointer: str) -> None:
     with pytest.raises(InvalidBody) as caught:
         schema.check(body)
     assert caught.value.kwargs['pointer'] == pointer
+
+
+def test_check_error_writes_expected_values_as_json() -> None:
+    assert refusal(Schema({'const': None}), 5) == 'The request body must be null.'
+    text = refusal(Schema({'enum': [True, None, 'a']}), 5)
+    assert text == 'The request body must be true or null or a.'
 
 
 def test_check_error_does_not_repeat_body() -> None:
