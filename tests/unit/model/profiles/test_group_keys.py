@@ -82,61 +82,27 @@ def test_parse_entry_returns_amount_as_string(amount: object, expected: str) -> 
     assert read('resources:FPGA', amount) == ('resources:FPGA', expected)
 
 
+NO_AMOUNTS: list[Any] = [0, -1, 257, 1.0, 1.5, 10**40, True, False, None, [], {}, [1]]
+# int() accepts the digit U+0663.
+NO_AMOUNTS += ['0', '-1', '257', '', ' 1', '1\n', '+1', '1.0', '1e1', '\u0663', '1_0']
+NO_PREFIXES = ('', 'FPGA', 'resource:FPGA', 'resources', 'resources1:FPGA', ' trait:X')
+NO_TRAITS: list[Any] = ['', 'Required', 'optional', None, 1, True, [], {}]
+NO_NAMES = ('', 'a b', 'a.b', 'a:b', 'a/b', '\u00e9', 'a\n')
+NO_VALUES: list[Any] = [1, True, [], {}, 'x' * 256, 'a\0b', '\ud800']
+
+
 @pytest.mark.parametrize(
-    'amount',
+    ('key', 'value', 'reason'),
     [
-        0,
-        -1,
-        257,
-        '0',
-        '-1',
-        '257',
-        '',
-        ' 1',
-        '1\n',
-        '+1',
-        '1.0',
-        '1e1',
-        1.0,
-        1.5,
-        True,
-        False,
-        None,
-        [],
-        {},
-        [1],
-        10**40,
-        '1' * 40,
-        '\u0663',  # int() accepts this digit
-        '1_0',
+        *(('resources:FPGA', item, 'number from 1 to 256') for item in NO_AMOUNTS),
+        *(('trait:CUSTOM_X', item, 'required or forbidden') for item in NO_TRAITS),
+        *((key, '1', 'must start with') for key in NO_PREFIXES),
+        *((f'accel:{name}', 'x', 'after accel:') for name in NO_NAMES),
+        *(('accel:x', item, 'at most 255 characters') for item in NO_VALUES),
     ],
 )
-def test_parse_entry_rejects_amount_out_of_range(amount: object) -> None:
-    reason = read_error('resources:FPGA', amount)
-    assert 'groups[0]: resources:FPGA must be a whole number from 1 to 256' in reason
-
-
-@pytest.mark.parametrize('value', ['', 'Required', 'optional', None, 1, True, [], {}])
-def test_parse_entry_rejects_invalid_trait_value(value: object) -> None:
-    assert 'required or forbidden' in read_error('trait:CUSTOM_X', value)
-
-
-@pytest.mark.parametrize(
-    'key',
-    ['', 'FPGA', 'resource:FPGA', 'resources', 'resources1:FPGA', ' trait:CUSTOM_X'],
-)
-def test_parse_entry_rejects_unknown_prefix(key: str) -> None:
-    assert 'must start with' in read_error(key, '1')
-
-
-@pytest.mark.parametrize('key', ['', 'a b', 'a.b', 'a:b', 'a/b', '\u00e9', 'a\n'])
-def test_parse_entry_rejects_invalid_accel_name(key: str) -> None:
-    assert 'after accel:' in read_error(f'accel:{key}', 'x')
-
-
-@pytest.mark.parametrize('value', [1, True, [], {}, 'x' * 256, 'a\0b', '\ud800'])
-def test_parse_entry_rejects_unstorable_accel_value(value: object) -> None:
-    assert 'at most 255 characters' in read_error('accel:x', value)
+def test_parse_entry_invalid_names_rule(key: str, value: object, reason: str) -> None:
+    assert reason in read_error(key, value)
 
 
 @pytest.mark.parametrize('key', ['accel:x', 'accel:bitstream_id'])
