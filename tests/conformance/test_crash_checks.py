@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Crash checks accept correct drivers and describe the faults of wrong ones."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from oslo_config import cfg
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.errors.drivers import DriverError
@@ -14,15 +14,12 @@ from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import (
-    AttachHandle,
-    Deployable,
     Device,
     DiscoveryResult,
-    HandleType,
 )
 from cyborg_lite.testing.cloud import Scenario
 from cyborg_lite.testing.crash_checks import CRASH_CHECKS
-from cyborg_lite.testing.driver_checks import Bench, ConformanceError
+from cyborg_lite.testing.driver_checks import ConformanceError
 from tests.builders.bitstream_files import (
     ARRIA10_REGION,
     IMAGE_ID,
@@ -32,7 +29,7 @@ from tests.builders.bitstream_files import (
     xclbin,
 )
 from tests.builders.fpga_reports import FACTORY as FACTORY_FUNCTION
-from tests.doubles.file_driver import ADDRESS, INFO, FileKernel
+from tests.doubles.file_driver import FileDriver, build_bench
 from tests.hosts.driver_benches import LOADING, LOOKING, PREPARING
 
 Check = Callable[[Scenario, Path], None]
@@ -43,79 +40,49 @@ XILINX_INTERFACE = 'cec91e5efe5a3c9b3e2a0b0e3b6a2c11'
 CONTENT = b'XeonFPGA' * 8
 
 
-class Plain:
+class Plain(FileDriver):
     """Correct driver of a programmable card with two handles."""
 
-    NAME: ClassVar[str] = 'plain'
-    OPTIONS: ClassVar[Sequence[cfg.Opt]] = ()
-
-    # Any: driver options have various types.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
-        self.host = host
-
     def discover(self) -> Iterator[DiscoveryResult]:
-        yield DiscoveryResult(
-            ADDRESS, '8086:09c4', '120000', self.NAME, 'ours', self.device()
-        )
-
-    def device(self) -> Device:
         function = self.host.text('function') or FACTORY
-        root = Deployable(
-            f'{self.host.name}_{ADDRESS}',
-            resource_class='FPGA',
-            traits=('OWNER_CYBORG', f'CUSTOM_FPGA_FUNCTION_ID_{function.upper()}'),
-            total=2,
-            handles=tuple(
-                AttachHandle(f'{ADDRESS}/{n}', HandleType.PCI, INFO, needs_host=True)
-                for n in range(2)
-            ),
-            attributes={
+        for result in super().discover():
+            assert result.device is not None
+            root = result.device.root
+            traits = 'OWNER_CYBORG', f'CUSTOM_FPGA_FUNCTION_ID_{function.upper()}'
+            attributes = {
                 bitstreams.VENDOR: '8086 intel',
                 bitstreams.BOARD: 'PAC_ARRIA10',
                 bitstreams.VERSION: '1.1.3',
                 bitstreams.SHELL: '113000200000177',
                 bitstreams.REGION: ARRIA10_REGION,
                 bitstreams.FUNCTION: function,
-                'prepared': ' '.join(sorted(self.host.names('made'))),
-            },
-        )
-        return Device('FPGA', '8086', 'Plain', self.NAME, ADDRESS, ADDRESS, root)
+                **root.attributes,
+            }
+            root = replace(root, traits=traits, attributes=attributes)
+            yield replace(result, device=replace(result.device, root=root))
 
-    def prepare(self, handle: AllocatedHandle) -> None:
-        self.make(handle)
-
-    def release(self, handle: AllocatedHandle) -> None:
-        self.write(self.file(handle), '')
+    def device(self) -> Device:
+        (result,) = self.discover()
+        assert result.device is not None
+        return result.device
 
     def program(self, deployable: str, image: Path, bitstream: Bitstream) -> Device:
         assert image.read_bytes() == CONTENT
         self.write('function', bitstream.function_id)
         return self.device()
 
-    def make(self, handle: AllocatedHandle) -> None:
-        self.write(self.file(handle), handle.arq_uuid)
-
     def write(self, path: str, text: str) -> None:
         self.host.kernel.write(self.host.root, path, text)
 
-    @staticmethod
-    def file(handle: AllocatedHandle) -> str:
-        return f'made/{handle.key.rpartition("/")[2]}'
-
-
-def bench(kind: type[Plain]) -> Bench:
-    def build(root: Path) -> FileKernel:
-        (root / 'made').mkdir()
-        return FileKernel()
-
-    return Bench(lambda host: kind(host, {}), build)
+    def is_made(self, handle: AllocatedHandle) -> bool:
+        return self.host.has(f'prepared/{handle.key.rpartition("/")[2]}')
 
 
 def loading(kind: type[Plain]) -> Scenario:
     """Return a scenario whose profile names a bitstream in Glance."""
     group = {'accel:bitstream_id': IMAGE_ID}
     return Scenario(
-        bench(kind), number=1, group=group, images=[(image(CONTENT), CONTENT)]
+        build_bench(kind), number=1, group=group, images=[(image(CONTENT), CONTENT)]
     )
 
 
@@ -158,7 +125,7 @@ def test_bind_with_programming_survives_crashes(
 @pytest.mark.parametrize(
     'trial',
     [
-        Scenario(bench(Plain)),
+        Scenario(build_bench(Plain)),
         loading(Plain),
         Scenario(LOOKING['fake']),
         Scenario(PREPARING['mdevs']),
@@ -176,9 +143,9 @@ class Once(Plain):
     """Driver that raises if a handle is already prepared."""
 
     def prepare(self, handle: AllocatedHandle) -> None:
-        if self.host.has(self.file(handle)):
+        if self.is_made(handle):
             raise DriverError(reason='it is there already')
-        self.make(handle)
+        super().prepare(handle)
 
 
 class Forgetful(Plain):
@@ -190,7 +157,7 @@ class Forgetful(Plain):
 
     def prepare(self, handle: AllocatedHandle) -> None:
         self.created_uuids.add(handle.uuid)
-        self.make(handle)
+        super().prepare(handle)
 
     def release(self, handle: AllocatedHandle) -> None:
         if handle.uuid in self.created_uuids:
@@ -201,7 +168,7 @@ class Strict(Plain):
     """Driver that raises if a handle to release does not exist."""
 
     def release(self, handle: AllocatedHandle) -> None:
-        if not self.host.has(self.file(handle)):
+        if not self.is_made(handle):
             raise DriverError(reason='it is not there')
         super().release(handle)
 
@@ -219,9 +186,9 @@ class Trusting(Plain):
 @pytest.mark.parametrize(
     ('trial', 'check', 'words'),
     [
-        (Scenario(bench(Once)), 0, 'made/0: ARQs are BindFailed .*it is there'),
-        (Scenario(bench(Forgetful)), 0, 'the host is not released as without a crash'),
-        (Scenario(bench(Strict)), 1, 'do not end: release: .*it is not there'),
+        (Scenario(build_bench(Once)), 0, 'ed/0: ARQs are BindFailed .*it is there'),
+        (Scenario(build_bench(Forgetful)), 0, 'is not released as without a crash'),
+        (Scenario(build_bench(Strict)), 1, 'do not end: release: .*it is not there'),
         (loading(Trusting), 0, 'write to begun: the host is not prepared'),
     ],
     ids=['once', 'forgetful', 'strict', 'trusting'],

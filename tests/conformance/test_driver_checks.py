@@ -22,6 +22,7 @@ from cyborg_lite.model.inventory.host_report import (
 )
 from cyborg_lite.testing import cleaning_checks, driver_checks, preparation_checks
 from cyborg_lite.testing.driver_checks import Bench
+from tests.doubles.file_driver import FileKernel
 from tests.hosts.driver_benches import CLEANING, LOOKING, PREPARING
 from tests.hosts.kernel import FakeKernel
 
@@ -184,7 +185,7 @@ class Patient(Slicing):
             raise to_driver_error(handle.control_address, 'slices', error) from None
 
 
-class Slices:
+class Slices(FileKernel):
     """Kernel with one file per card."""
 
     def __init__(self, root: Path) -> None:
@@ -193,18 +194,6 @@ class Slices:
             directory.mkdir(parents=True)
             (directory / 'vendor').write_text('0x10de\n')
             (directory / 'sriov_numvfs').write_text('0\n')
-
-    def write(self, root: Path, path: str, text: str) -> None:
-        (root / path).write_text(f'{text}\n')
-
-    def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
-        raise FileNotFoundError
-
-    def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
-        raise FileNotFoundError
-
-    def holders(self, root: Path, files: Sequence[str]) -> list[int]:
-        return []
 
 
 def _slices(handle: AllocatedHandle) -> str:

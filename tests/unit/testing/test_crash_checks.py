@@ -47,12 +47,3 @@ def test_wrong_driver_raises_error_with_crash_point(
     message = r'after a crash before the transaction \w+: the host is not'
     with pytest.raises(ConformanceError, match=message):
         check(scenario, tmp_path)
-
-
-def test_driver_without_device_raises(tmp_path: Path) -> None:
-    class EmptyDriver(FileDriver):
-        def discover(self) -> Iterator[DiscoveryResult]:
-            return iter(())
-
-    with pytest.raises(ConformanceError, match='offers no device'):
-        CRASH_CHECKS[0](Scenario(build_bench(EmptyDriver)), tmp_path)

@@ -9,6 +9,8 @@ from tests.support.api.conversation import HOST, READER, Client
 
 CHOSEN = 'd5ca2f11-3108-4426-a11c-a959987565df'
 GROUP = {'resources:FPGA': '1'}
+NAMES: list[Any] = ['a.b', '\u00e9', '\u0663', True, [], {}]
+UUIDS: list[Any] = ['', 'x', 5, [], True]
 AMOUNTS: list[Any] = [0, -1, 257, 10**40, 1.5, True, None, [], {}, '0', '1.5', '']
 
 
@@ -80,8 +82,8 @@ def test_create_profile_repeated_name_returns_409(client: Client) -> None:
         build_body(name='a b'),
         build_body(name='dp1\n'),
         build_body(name='x' * 256),
-        *(build_body(name=name) for name in ('a.b', '\u00e9', '\u0663', True, [], {})),
-        *(build_body(uuid=uuid) for uuid in ('', 'x', 5, [], True)),
+        *(build_body(name=name) for name in NAMES),
+        *(build_body(uuid=uuid) for uuid in UUIDS),
         build_body(description=5),
         build_body(description='x' * 256),
         build_body(description='a\0b'),
