@@ -12,6 +12,7 @@ from cyborg_lite.db.arqs import arqs, binding, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq as Row
 from cyborg_lite.db.core.tables import ArqEvent, Device
+from cyborg_lite.errors.arqs import ArqNotFound
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.arqs import STORED_STATES, Arq, Scope, State
@@ -25,7 +26,7 @@ from tests.builders.bind_jobs import (
     FAILED_EVENT_JOB,
     complete_bind,
 )
-from tests.builders.rows import HOST, OWNER, add_arqs, add_card, bindings
+from tests.builders.rows import HOST, OWNER, PROJECT, add_arqs, add_card, bindings
 from tests.builders.service_rows import expire_heartbeat, mark_down, mark_up
 from tests.support.sql_statements import statements
 
@@ -251,6 +252,14 @@ def test_list_arqs_detailed_unusable_device_sets_status_reason(
     assert {arq.status_reason for arq in list_detailed(database)} == {None}
     states = {arq.state for arq in list_detailed(database)}
     assert states == {State.BOUND, State.INITIAL}
+
+
+def test_list_steps_other_project_raises_not_found(database: Database) -> None:
+    (uuid,) = add_arqs(database, 1)
+    assert len(database.read(arqs.list_steps, uuid, Scope(PROJECT))) == 1
+    for scope, arq_uuid in ((Scope('other'), uuid), (ANY_PROJECT, str(uuid4()))):
+        with pytest.raises(ArqNotFound):
+            database.read(arqs.list_steps, arq_uuid, scope)
 
 
 def test_list_steps_costs_one_statement(database: Database) -> None:

@@ -13,12 +13,10 @@ from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device
 from cyborg_lite.db.devices import cleanings
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.errors.arqs import NoFreeHandle, UnitsBeingCleaned
 from cyborg_lite.errors.devices import CleaningRefused, DeviceNotFound
 from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.cleaning import (
-    CONDUCTOR_ACTOR,
     CleanProgressState,
     CleanWork,
     UnitSelection,
@@ -110,21 +108,6 @@ def test_release_follows_policy(
     assert count_reserved(database) == [0 if state == 'clean' else 1]
 
 
-def test_bind_dirty_unit_waits(database: Database) -> None:
-    device = release_unit(database)
-    with pytest.raises(UnitsBeingCleaned) as waiting:
-        bind(database, device)
-    assert 'is still cleaning: 1.' in waiting.value.text
-
-
-def test_bind_failed_unit_is_refused(database: Database) -> None:
-    device = release_unit(database)
-    fail_clean(database)
-    with pytest.raises(NoFreeHandle) as refused:
-        bind(database, device)
-    assert 'an operator must clean or accept: 1.' in refused.value.text
-
-
 def test_report_without_dirty_unit_keeps_it(database: Database) -> None:
     """A host that withholds a drive must not lose the state of its unit."""
     device = with_root(card(1), handles=())
@@ -207,24 +190,6 @@ def test_cancelled_clean_stays_cancelled_or_goes_on(database: Database) -> None:
 
 
 # --- operators ------------------------------------------------------------------------
-
-
-def test_failed_clean_waits_for_retry(database: Database) -> None:
-    device = release_unit(database)
-    fail_clean(database)
-    (unit,) = read_units(database, device)
-    assert (unit.state, unit.reason) == ('clean_failed', 'medium error')
-    assert count_clean_jobs(database) == 0
-    selection = UnitSelection(device, unit.key)
-    assert database.write(cleanings.retry_cleaning, selection, 'Jo') == 1
-    job, work = begin(database)
-    database.write(cleanings.record_clean, job, work, build_progress(SUCCEEDED))
-    records = database.read(cleanings.list_cleanings, device).cleanings
-    assert [(record.state, record.actor) for record in records] == [
-        ('succeeded', 'Jo'),
-        ('failed', CONDUCTOR_ACTOR),
-    ]
-    bind(database, device)
 
 
 def test_accepted_unit_has_record_with_name(database: Database) -> None:

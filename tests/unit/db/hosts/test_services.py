@@ -24,7 +24,6 @@ from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import DeviceRecord
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.services import (
-    AGENT,
     AgentRecord,
     HeartbeatDetails,
     Service,
@@ -79,13 +78,6 @@ def test_record_heartbeat_keeps_uuid_and_start_time(database: Database) -> None:
     assert (after.uuid, after.started_at) == (before.uuid, before.started_at)
 
 
-def test_record_heartbeat_keeps_state_down(database: Database) -> None:
-    """The liveness check of the conductor marks a service up again."""
-    mark_down(database, 'compute-1')
-    record_heartbeat(database, 'compute-1')
-    assert read_only_service(database).state is ServiceState.DOWN
-
-
 def test_record_agent_digest_unchanged_costs_one_statement(database: Database) -> None:
     database.write(agents.store_digest, 'compute-1', 'digest', 'boot')
     with statements(database) as sql:
@@ -94,18 +86,6 @@ def test_record_agent_digest_unchanged_costs_one_statement(database: Database) -
         )
     assert needs_report is False
     assert len(sql) == 1
-
-
-def test_list_services_filters_by_binary_host_state(database: Database) -> None:
-    record_heartbeat(database, 'ctl1', CONDUCTOR)
-    record_heartbeat(database, 'compute-1')
-    mark_down(database, 'compute-2')
-    agents = [(AGENT, 'compute-1'), (AGENT, 'compute-2')]
-    assert list_services(database) == [(CONDUCTOR, 'ctl1'), *agents]
-    assert list_services(database, binary=AGENT) == agents
-    assert list_services(database, hostname='ctl1') == [(CONDUCTOR, 'ctl1')]
-    assert list_services(database, state='down') == [agents[1]]
-    assert list_services(database, state='up', binary=AGENT) == [agents[0]]
 
 
 def test_list_services_marker_continues_page(database: Database) -> None:
@@ -325,11 +305,6 @@ def switch_state(database: Database, service: Service) -> bool:
     return bool(database.write(services.switch_states, (service,), oldest))
 
 
-def test_read_time_before_uses_database_clock(database: Database) -> None:
-    span = datetime.now(UTC) - oldest_heartbeat(database)
-    assert abs(span - timedelta(seconds=AGENT_DOWN_AFTER)) < timedelta(seconds=60)
-
-
 def test_list_stale_services_recent_heartbeat_is_omitted(database: Database) -> None:
     record_heartbeat(database, 'compute-1')
     assert list_stale_services(database) == {}
@@ -343,15 +318,6 @@ def test_switch_state_old_heartbeat_marks_down(database: Database) -> None:
     assert switch_state(database, stale['compute-2'])
     assert list_stale_services(database) == {}
     assert service_states(database) == {'compute-1': 'up', 'compute-2': 'down'}
-
-
-def test_switch_state_new_heartbeat_marks_up(database: Database) -> None:
-    mark_down(database, 'compute-1')
-    assert list_stale_services(database) == {}
-    record_heartbeat(database, 'compute-1')
-    assert switch_state(database, list_stale_services(database)['compute-1'])
-    assert service_states(database) == {'compute-1': 'up'}
-    assert list_stale_services(database) == {}
 
 
 def test_switch_state_second_conductor_changes_nothing(database: Database) -> None:
@@ -381,17 +347,6 @@ def test_switch_state_heartbeat_expires_meanwhile_stays_down(
     expire_heartbeat(database, 'compute-1')
     assert not switch_state(database, service)
     assert service_states(database) == {'compute-1': 'down'}
-
-
-def test_switch_state_agent_adds_placement_sync(database: Database) -> None:
-    expire_heartbeat(database, 'compute-1')
-    assert switch_state(database, list_stale_services(database)['compute-1'])
-    sync = JobCount(JobType.PLACEMENT_SYNC, JobState.WAITING, 1)
-    assert database.read(queue.count_jobs) == (sync,)
-    record_heartbeat(database, 'compute-1')
-    assert switch_state(database, list_stale_services(database)['compute-1'])
-    # The waiting job will read the last state.
-    assert database.read(queue.count_jobs) == (sync,)
 
 
 def test_switch_state_without_change_adds_no_sync(database: Database) -> None:

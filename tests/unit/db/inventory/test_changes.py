@@ -7,7 +7,6 @@ from dataclasses import replace
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle, Attribute, Deployable, Device, Job
 from cyborg_lite.db.devices import deployables
-from cyborg_lite.db.devices.deployables import create_attribute
 from cyborg_lite.db.inventory.changes import RowIds, load_inventory
 from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.inventory.diff import diff_report
@@ -196,34 +195,6 @@ def test_load_inventory_of_stored_report_has_no_difference(database: Database) -
         assert not changes.changed
 
 
-def test_load_inventory_returns_primary_keys_by_path(database: Database) -> None:
-    store(database, report(with_parts(card(1, serial='s'), 'a')))
-    _, ids = database.read(load_inventory, HOST)
-    (device_id,) = table_of(database, Device, 'id')
-    assert ids.devices == {'s': int(device_id)}
-    deployables = table_of(database, Deployable, 'name', 'id')
-    root = 'compute-1_0000:01:00.0'
-    assert ids.deployables == {
-        ('s', ''): deployables[root][0],
-        ('s', '_a'): deployables[f'{root}_a'][0],
-    }
-    handles = table_of(database, AttachHandle, 'key', 'id')
-    assert ids.handles == {
-        ('s', '', '0000:01:00.0'): handles['0000:01:00.0'][0],
-        ('s', '_a', '0000:01:00.0/a'): handles['0000:01:00.0/a'][0],
-    }
-
-
-def test_load_inventory_separates_attributes_of_admin(database: Database) -> None:
-    store(database, report(card(1, serial='s')))
-    (deployable_id,) = table_of(database, Deployable, 'id')
-    database.write(create_attribute, int(deployable_id), 'rack', '7')
-    inventory, ids = database.read(load_inventory, HOST)
-    assert list(ids.admin_attributes) == [('s', '', 'rack')]
-    assert ('s', '', 'rack') not in inventory.layout.attributes
-    assert inventory.layout.attributes['s', '', 'numa'] == '0'
-
-
 def test_store_typed_attributes_change_concerns_placement(database: Database) -> None:
     typed = typed_attributes.NUMA_NODE.of(1), typed_attributes.MEMORY.of(16)
     first = card(1, serial='s')
@@ -239,11 +210,3 @@ def test_store_typed_attributes_change_concerns_placement(database: Database) ->
         'numa_node': '1',
     }
     assert not diff_report(stored, report(second))
-
-
-def test_load_inventory_names_claimed_handles(database: Database) -> None:
-    store(database, report(card(1, handles=2, serial='s')))
-    key = attach_handle(1, 1).key
-    claim_handles(database, key)
-    inventory, _ = database.read(load_inventory, HOST)
-    assert inventory.claimed == {('s', '', key)}

@@ -18,7 +18,6 @@ from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.inventory import device_events, reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.ownership import device_owners
-from cyborg_lite.errors.devices import DeviceNotFound
 from cyborg_lite.model.devices.cleaning import CleanProgressState, UnitSelection
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind
@@ -30,8 +29,6 @@ from tests.builders.fpga_reports import fpga_card
 from tests.builders.reports import HOST, card, report
 from tests.builders.rows import OWNER, PROJECT
 from tests.builders.unclean_units import build_progress, lease_clean_job, release_unit
-
-UNKNOWN = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
 
 
 @pytest.fixture
@@ -100,11 +97,6 @@ def test_forgotten_host_keeps_history(database: Database, uuid: str) -> None:
     execute(database, update(Service).values(state='down'))
     database.write(hosts.forget_host, HOST)
     assert list_kinds(database, uuid) == ['removed', 'added']
-
-
-def test_list_events_unknown_device_raises_not_found(database: Database) -> None:
-    with pytest.raises(DeviceNotFound):
-        database.read(device_events.list_events, UNKNOWN)
 
 
 def test_list_events_device_of_earlier_release_is_empty(
