@@ -45,12 +45,16 @@ class UnownedHandles:
         """Return the prepared handles that nobody uses, for the agent to release.
 
         All other handles that no ARQ owns are kept. Each handle that no ARQ owns is
-        occupied until its host does not mention it any more.
+        occupied until its host does not mention it any more. A handle that a bound ARQ
+        owns, and that the host has not prepared, is logged.
         """
         check_prepared_handles(host, handles)
         uuids = [handle.uuid for handle in handles]
         rows = self.database.read(occupied_handles.list_compared, host, uuids)
         claimed = {row.uuid for row in rows if row.is_claimed}
+        for row in rows:
+            if row.is_claimed and row.uuid not in uuids:
+                _log_unprepared(host, row)
         unowned = [handle for handle in handles if handle.uuid not in claimed]
         stored = self._find_rows(host, unowned, rows)
         self._vacate(host, rows, stored)
@@ -179,6 +183,16 @@ def _find_provider(handle: HostHandle, row: HandleRow | None) -> str:
     if row is not None and row.rp_uuid is not None:
         return row.rp_uuid
     return Deployable(handle.deployable_name).provider_uuid
+
+
+def _log_unprepared(host: str, row: HandleRow) -> None:
+    LOG.error(
+        'Host %s has not prepared handle %s of bound ARQ %s, perhaps after a loss of '
+        'its state_path. Shelve and unshelve the instance.',
+        host,
+        row.key,
+        row.arq_uuid,
+    )
 
 
 def _log_kept(host: str, handle: HostHandle, reason: str) -> None:

@@ -14,9 +14,11 @@ from sqlalchemy import Select, Update, and_, case, or_, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.clock import now_ms
 from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, Device
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.devices.cleaning import (
     CONDUCTOR_ACTOR,
     CleanState,
@@ -29,6 +31,18 @@ _OCCUPIED: Final = and_(
     AttachHandle.arq_uuid.is_(None), AttachHandle.clean_state == CleanState.OCCUPIED
 )
 
+# Milliseconds. A host may describe its handles just before it prepares one.
+_GRACE: Final = 60_000
+_MUST_BE_PREPARED: Final = and_(
+    AttachHandle.needs_host.is_(True),
+    AttachHandle.preparing.is_(False),
+    AttachHandle.arq_uuid.in_(
+        select(Arq.uuid).where(
+            Arq.state == State.BOUND, Arq.bound_at < now_ms() - _GRACE
+        )
+    ),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class HandleRow:
@@ -38,15 +52,23 @@ class HandleRow:
     key: str
     deployable_name: str
     rp_uuid: str | None  # None: its deployable cannot be scheduled
-    is_claimed: bool
+    arq_uuid: str | None  # None: no ARQ owns it
     is_occupied: bool
+
+    @property
+    def is_claimed(self) -> bool:
+        """Return True if an ARQ owns the handle."""
+        return self.arq_uuid is not None
 
 
 def list_compared(
     session: Session, host: str, uuids: Collection[str]
 ) -> tuple[HandleRow, ...]:
-    """Return the handles of a host with the uuids, and all that are occupied."""
-    compared = or_(AttachHandle.uuid.in_(uuids), _OCCUPIED)
+    """Return the handles of a host with the uuids, and all others that concern it.
+
+    They are occupied, or bound ARQs own them and the host must have prepared them.
+    """
+    compared = or_(AttachHandle.uuid.in_(uuids), _OCCUPIED, _MUST_BE_PREPARED)
     return _fetch(session, _select(host).where(compared))
 
 
@@ -88,7 +110,7 @@ def _fetch(
             key,
             name,
             rp_uuid,
-            is_claimed=arq is not None,
+            arq,
             is_occupied=arq is None and state == CleanState.OCCUPIED,
         )
         for uuid, key, name, rp_uuid, arq, state in session.execute(statement)

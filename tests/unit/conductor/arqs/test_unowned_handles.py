@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 from cyborg_lite.conductor.arqs.unowned_handles import UnownedHandles
 from cyborg_lite.db.arqs import attach_handles, release
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import AttachHandle
+from cyborg_lite.db.core.tables import Arq, AttachHandle
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.arqs import NoFreeHandle
@@ -292,3 +292,20 @@ def test_invalid_handle_raises(
     with pytest.raises(InvalidInput), statements(database) as sql:
         site.compare(replace(handle, **values))  # type: ignore[arg-type]  # of tests
     assert sql == []
+
+
+def test_handle_of_bound_arq_that_host_lacks_is_logged(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    handle = describe(site.bind())
+    site.compare()
+    assert caplog.records == []  # the host may prepare it now
+    long_ago = update(Arq).values(bound_at=1)
+    site.database.write(lambda session: session.execute(long_ago))
+    site.compare(handle)
+    assert caplog.records == []
+    site.compare()
+    (record,) = caplog.records
+    assert record.levelname == 'ERROR'
+    for name in (HOST, handle.key, handle.arq_uuid):
+        assert name in record.getMessage()
