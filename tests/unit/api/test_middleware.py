@@ -192,9 +192,6 @@ def test_truncated_body_is_refused(client: Client) -> None:
     check(Answer(request.get_response(client.application)), 400)
 
 
-# --- content types ----------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     'content_type',
     [
@@ -267,9 +264,6 @@ def test_accept_header_with_json_is_served(client: Client, accept: str | None) -
     assert answer.headers['Content-Type'] == 'application/json'
 
 
-# --- request ids ------------------------------------------------------------------
-
-
 def test_responses_have_request_id(client: Client) -> None:
     ids = {
         client.get(path).headers['X-Openstack-Request-Id']
@@ -299,9 +293,6 @@ def test_request_is_logged_in_one_line(
     client.get('/nothing%0aFAKE')
     (line,) = [record.getMessage() for record in caplog.records]
     assert line.startswith('GET /v2/nothing\\nFAKE: 404 in ')
-
-
-# --- errors of other layers -------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -340,9 +331,6 @@ def test_library_page_is_replaced() -> None:
     assert answer.headers['Retry-After']
 
 
-# --- options of the libraries ----------------------------------------------------
-
-
 def build_client(**options: Any) -> Client:
     """Return a client of a service with options of ``[oslo_middleware]``."""
     conf = build_configuration()
@@ -375,9 +363,6 @@ def test_proxy_headers_are_used_if_trusted(trusted: bool, base: str) -> None:
         },
     )
     assert answer.json['links'][0]['href'] == f'{base}/v2/'
-
-
-# --- the health check -------------------------------------------------------------
 
 
 @pytest.mark.parametrize('path', ['/healthcheck', '/accelerator/healthcheck'])

@@ -193,9 +193,6 @@ def test_controllers_have_rules() -> None:
     assert rules == {rule for rule, _, _ in ROUTES}
 
 
-# --- the policy file --------------------------------------------------------------
-
-
 def test_rule_override_is_used(tmp_path: Path) -> None:
     client = build_policy_client(
         tmp_path, '"cyborg:device:get_all": "rule:project_reader_or_admin"'
@@ -343,9 +340,6 @@ def test_generator_enforcer_has_rules_and_file(
     assert names == enforcer.registered_rules.keys()
     enforcer.load_rules()
     assert str(enforcer.rules['cyborg:device:get_all']) == '!'
-
-
-# --- administrators ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize('role', ['admin', 'Admin', 'ADMIN'])

@@ -176,9 +176,6 @@ def test_endless_chunks_are_refused(shared_server: ApiServer) -> None:
         assert client.recv(65536).startswith(b'HTTP/1.1 413 ')
 
 
-# --- start and stop ---------------------------------------------------------------
-
-
 class Gate:
     """An application that responds when the test releases it."""
 

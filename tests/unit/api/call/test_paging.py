@@ -19,8 +19,6 @@ from tests.support.api.calls import build_call
 PAGE = [SimpleNamespace(uuid='a'), SimpleNamespace(uuid='b')]
 
 
-# --- cursors ----------------------------------------------------------------------
-
 UUID = '00000000-0000-4000-8000-00000000000a'
 CURSOR = cursors.encode(Cursor('devices', None, False, None, 7))
 

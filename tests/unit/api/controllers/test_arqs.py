@@ -32,8 +32,6 @@ from tests.support.api.patches import (
 XILINX = {'resources:FPGA': '1', 'trait:CUSTOM_FPGA_XILINX': 'required'}
 NO_NAMES: list[Any] = [None, 5, True, [], {}, ['dp1']]
 
-# --- create ---
-
 
 def test_create_arqs_one_per_accelerator(nova: Client) -> None:
     answer = nova.post('/accelerator_requests', {'device_profile_name': 'dp1'})
@@ -149,9 +147,6 @@ def test_create_arqs_empty_profile_returns_400(client: Client) -> None:
     answer = client.post('/accelerator_requests', {'device_profile_name': 'old'})
     assert answer.status == 400
     assert 'old' in answer.fault
-
-
-# --- read ---
 
 
 def test_list_arqs_shows_project_of_caller(nova: Client) -> None:
@@ -521,9 +516,6 @@ def test_list_arqs_of_instance_is_one_call(nova: Client, bound: list[str]) -> No
     nova.get(f'/accelerator_requests?instance={INSTANCE}')
     nova.get(f'/accelerator_requests?instance={INSTANCE}&bind_state=resolved')
     assert len(nova.conductor.callers) - before == 2
-
-
-# --- unsupported operations ---
 
 
 @pytest.mark.parametrize(

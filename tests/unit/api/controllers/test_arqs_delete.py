@@ -12,8 +12,6 @@ from tests.support.api.conversation import (
 )
 from tests.support.api.patches import INSTANCE, UNKNOWN, build_bind, build_unbind
 
-# --- the service token ---
-
 
 @pytest.mark.parametrize('headers', [ADMIN, MEMBER])
 @pytest.mark.parametrize('roles', [None, '', 'member', 'services,admin'])
@@ -53,9 +51,6 @@ def test_delete_bound_arq_requires_service_token(
             assert INSTANCE not in answer.fault
     assert free in nova.conductor.arqs
     assert nova.delete(f'/accelerator_requests/{bound[0]}').status == 204
-
-
-# --- delete ---
 
 
 def test_delete_free_arq_by_owner(nova: Client) -> None:
@@ -117,9 +112,6 @@ def test_delete_too_many_arqs_returns_400(nova: Client) -> None:
     arq_list = ','.join([UNKNOWN] * 1001)
     for method in ('GET', 'DELETE'):
         assert nova.send(method, f'/accelerator_requests?arqs={arq_list}').status == 400
-
-
-# --- ARQs of another project ---
 
 
 def test_delete_by_instance_ignores_project(nova: Client, bound: list[str]) -> None:

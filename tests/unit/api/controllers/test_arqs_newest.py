@@ -138,9 +138,6 @@ def test_list_arqs_link_has_mount_prefix(newest: Client, bound: list[str]) -> No
     assert link['href'].startswith(f'{HOST}/accelerator/v2/accelerator_requests?')
 
 
-# --- events ---
-
-
 def test_arq_events_show_actor_and_duration(newest: Client, bound: list[str]) -> None:
     newest.conductor.answers['list_arq_steps'] = (
         Step('BindStarted', Actor.CLIENT, AT),

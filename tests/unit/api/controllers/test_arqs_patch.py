@@ -203,9 +203,6 @@ def test_bind_bound_arq_is_refused(nova: Client, bound: list[str]) -> None:
     assert (answer.status, 'Bound' in answer.fault) == (409, True)
 
 
-# --- project_id in a patch ---
-
-
 @pytest.mark.parametrize(
     ('headers', 'version', 'status'),
     [

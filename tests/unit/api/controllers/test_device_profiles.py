@@ -18,9 +18,6 @@ def build_body(**fields: Any) -> list[dict[str, Any]]:
     return [{'name': 'dp1', 'groups': [GROUP], **fields}]
 
 
-# --- create -----------------------------------------------------------------------
-
-
 def test_create_profile_returns_no_wrapper(client: Client) -> None:
     groups = [{'resources:FPGA': 1, 'trait:CUSTOM_FPGA_1': 'required'}]
     answer = client.post(
@@ -160,9 +157,6 @@ def test_create_profile_class_gpu_is_logged(
     assert 'Device profile dp2 uses the resource class GPU' in caplog.text
 
 
-# --- read -------------------------------------------------------------------------
-
-
 def test_list_profiles_empty_collection(client: Client) -> None:
     answer = client.get('/device_profiles')
     assert answer.status == 200
@@ -241,9 +235,6 @@ def test_show_profile_uuid_precedes_name(client: Client) -> None:
     client.create_profile(created['uuid'])
     path = f'/device_profiles/{created["uuid"]}'
     assert client.get(path).json['device_profile'] == created
-
-
-# --- delete -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -331,9 +322,6 @@ def test_delete_profile_in_use_returns_409(client: Client) -> None:
     answer = client.delete('/device_profiles/dp1')
     assert answer.status == 409
     assert 'dp1' in answer.fault
-
-
-# --- unsupported operations -------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -224,9 +224,6 @@ def test_create_arqs_disabled_profile_serves_former_instance(newest: Client) -> 
     assert view['state'] == 'Bound'
 
 
-# --- several at once, standard traits ---------------------------------------------
-
-
 def test_create_profiles_several_at_once(newest: Client) -> None:
     body = [{'name': name, 'groups': [GROUP]} for name in ('dp2', 'dp3')]
     answer = newest.post('/device_profiles', body)
@@ -267,9 +264,6 @@ def test_create_profile_standard_traits_since_2_4(
     body = [{'name': 'dp2', 'groups': [{**GROUP, f'trait:{trait}': 'required'}]}]
     assert newest.at('2.3').post('/device_profiles', body).status == 400
     assert newest.post('/device_profiles', body).status == status
-
-
-# --- visibility -------------------------------------------------------------------
 
 
 @pytest.fixture

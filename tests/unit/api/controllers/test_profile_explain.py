@@ -131,9 +131,6 @@ def test_explain_requires_admin(newest: Client) -> None:
     assert 'cyborg:device_profile:explain' in answer.fault
 
 
-# --- impossible profiles -----------------------------------------------------------
-
-
 @pytest.fixture
 def strict() -> Client:
     """Return a client of a service that has a profile, and refuses all others."""

@@ -311,9 +311,6 @@ def test_program_unknown_region_raises(name: str, intel: Bench) -> None:
     assert intel.tool.commands == []
 
 
-# --- handlers -----------------------------------------------------------------------
-
-
 def install_module(bench: Bench, name: str, version: str) -> None:
     module = bench.host.root / 'sys/module' / name
     module.mkdir(parents=True, exist_ok=True)
@@ -372,8 +369,6 @@ def test_driver_version_is_that_of_kernel(intel: Bench) -> None:
     drivers = intel.device.root.attributes[bitstreams.DRIVERS]
     assert drivers == f'intel-fpga-pci={release} dfl-pci'
 
-
-# --- shells -------------------------------------------------------------------------
 
 _SHELL = 'bb' * 16
 _A_SHELL = {'function_uuid': _SHELL, 'region_uuid': None, 'shell_id': None}

@@ -49,9 +49,6 @@ def _vgpu(number: int, vgpu_type: VgpuType) -> Vgpu:
     return Vgpu(_FUNCTIONS[number], vgpu_type.id)
 
 
-# --- select_types -------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ('configured', 'reason'),
     [
@@ -118,9 +115,6 @@ def test_select_full_card_infers_type_from_name() -> None:
     assert _select(replace(full, existing=()), 'X-6Q').types == ()
     mode = VgpuMode.MDEV_OF_VIRTUAL
     assert _select(replace(full, mode=mode), 'X-6Q').types == ()
-
-
-# --- build_deployable ---------------------------------------------------------------
 
 
 def _card(

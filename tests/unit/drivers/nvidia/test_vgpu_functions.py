@@ -15,9 +15,6 @@ def l40s(make: MakeBench) -> VgpuBench:
     return make('l40s-vendor-vfio', f'{_L40S}=1155')
 
 
-# --- types of virtual functions ---------------------------------------------------
-
-
 def test_prepare_sets_type_release_clears_it(l40s: VgpuBench) -> None:
     handle = l40s.handle(_L40S)
     l40s.driver.prepare(handle)
@@ -73,9 +70,6 @@ def test_discover_full_card_after_restart_is_unchanged(l40s: VgpuBench) -> None:
     before = l40s.root(_L40S)
     l40s.restart(handle)
     assert l40s.root(_L40S) == before
-
-
-# --- virtual functions on demand --------------------------------------------------
 
 
 def test_vfs_created_for_first_removed_after_last(make: MakeBench) -> None:

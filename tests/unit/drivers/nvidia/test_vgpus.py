@@ -3,13 +3,11 @@
 
 import errno
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.errors.drivers import DeviceBusy, DeviceHangs, DriverError
-from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import Health
 from tests.hosts.vgpu_bench import MakeBench, VgpuBench
 
@@ -26,9 +24,6 @@ def t4(make: MakeBench) -> VgpuBench:
     return make('t4-mdev', f'{_T4}=nvidia-231')
 
 
-# --- mdevs of the card ------------------------------------------------------------
-
-
 def test_prepare_creates_mdev_with_handle_uuid(t4: VgpuBench) -> None:
     handle = t4.handle(_T4)
     t4.driver.prepare(handle)
@@ -43,8 +38,7 @@ def test_prepare_creates_mdev_with_handle_uuid(t4: VgpuBench) -> None:
 def test_discover_foreign_mdevs_are_reserved(t4: VgpuBench) -> None:
     assert (t4.root(_T4).total, t4.root(_T4).reserved) == (8, 2)
     handle = t4.handle(_T4)
-    restored = AllocatedHandle(**{**_fields(handle), 'uuid': _OWN})
-    t4.restart(restored)
+    t4.restart(replace(handle, uuid=_OWN))
     device = t4.device(_T4)
     assert (device.root.total, device.root.reserved) == (8, 1)
     assert device.health_reason == f'vGPUs of another program: {_FOREIGN}'
@@ -130,13 +124,8 @@ def test_prepare_existing_mdev_succeeds(t4: VgpuBench) -> None:
 
 
 def test_prepare_uuid_of_other_mdev_raises(t4: VgpuBench) -> None:
-    handle = AllocatedHandle(
-        **{
-            **_fields(t4.handle(_T4)),
-            'uuid': _FOREIGN,
-            'info': {**t4.handle(_T4).info, 'asked_type': 'nvidia-234'},
-        }
-    )
+    info = {**t4.handle(_T4).info, 'asked_type': 'nvidia-234'}
+    handle = replace(t4.handle(_T4), uuid=_FOREIGN, info=info)
     with pytest.raises(
         DriverError, match=r'exists on 0000:af:00\.0 with type nvidia-231'
     ):
@@ -147,7 +136,7 @@ def test_prepare_uuid_of_other_mdev_raises(t4: VgpuBench) -> None:
 
 def test_prepare_incompatible_type_raises_busy(t4: VgpuBench) -> None:
     info = {**t4.handle(_T4).info, 'asked_type': 'nvidia-234'}
-    handle = AllocatedHandle(**{**_fields(t4.handle(_T4)), 'info': info})
+    handle = replace(t4.handle(_T4), info=info)
     with pytest.raises(DeviceBusy, match='no mdev of nvidia-234 can be created'):
         t4.driver.prepare(handle)
 
@@ -184,9 +173,6 @@ def test_release_vanished_mdev_succeeds(t4: VgpuBench, number: int) -> None:
     t4.driver.prepare(handle)
     t4.kernel.refuse('remove', number)
     t4.driver.release(handle)
-
-
-# --- changing what a card is ------------------------------------------------------
 
 
 def test_discover_new_type_applies_after_last_release(make: MakeBench) -> None:
@@ -289,9 +275,6 @@ def test_discover_rule_may_name_virtual_function(make: MakeBench, rule: str) -> 
     assert bench.device(_A100).root.resource_class != 'PGPU'
 
 
-# --- a reboot of the host, and a card that is lost --------------------------------
-
-
 @pytest.mark.parametrize(
     ('name', 'rule'),
     [
@@ -345,8 +328,3 @@ def test_read_usage_counts_existing_vgpus(t4: VgpuBench) -> None:
     usage = t4.driver.read_usage(t4.device(_T4))
     assert (usage.health, usage.units_used, usage.units_total) == (Health.OK, 2, 8)
     assert usage.counters == {'correctable': 0, 'nonfatal': 0, 'fatal': 0}
-
-
-# Any: the fields of a handle are of many types.
-def _fields(handle: AllocatedHandle) -> dict[str, Any]:
-    return {name: getattr(handle, name) for name in handle.__dataclass_fields__}

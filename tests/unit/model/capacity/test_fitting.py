@@ -141,9 +141,6 @@ def test_explain_fit_counts_traits_added_in_placement() -> None:
     )
 
 
-# --- warnings: requirements that no provider can ever meet ---
-
-
 @pytest.mark.parametrize(
     ('requested', 'code', 'word'),
     [

@@ -174,8 +174,6 @@ def test_parse_entry_arbitrary_input_returns_or_names_group(
     assert entry is None or read(*entry) == entry
 
 
-# --- known keys ---
-
 KNOWN = Limits(accel_keys=group_keys.list_accel_names() | {'vendor-x'})
 
 
