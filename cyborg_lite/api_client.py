@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 VERSION: Final = '2.7'
 """Microversion of all requests."""
 
+_ACCEPTED: Final = 202
 _LARGEST_SUCCESS: Final = 299
 
 
@@ -20,6 +21,7 @@ class Response(Protocol):
 
     status_code: int
     content: bytes
+    headers: Mapping[str, str]
 
     def json(self) -> Any:
         """Return the parsed body."""
@@ -53,6 +55,7 @@ class AcceleratorApi:
         :param service_token: sent beside the token of the user; empty: none is sent
         """
         self._adapter = adapter
+        self.operation = ''  # path of the last operation that a call has started
         self._headers = {'Accept': 'application/json'}
         if service_token:
             self._headers['X-Service-Token'] = service_token
@@ -72,7 +75,7 @@ class AcceleratorApi:
     ) -> Any:
         """Send a request and return the JSON of the response; None: it has no body.
 
-        :param path: quoted, below the version of the API, for example ``/jobs``
+        :param path: quoted, below the version of the API, for example ``/devices``
         :param generation: that the object must have, else the service answers 409;
             None: any
         :raises ApiError: the service refuses the request
@@ -93,6 +96,9 @@ class AcceleratorApi:
         )
         if response.status_code > _LARGEST_SUCCESS:
             raise _build_error(response)
+        name = response.headers.get('Location', '').rpartition('/operations/')[2]
+        if response.status_code == _ACCEPTED:
+            self.operation = f'/operations/{name}'
         return response.json() if response.content else None
 
     def list_all(

@@ -15,6 +15,7 @@ branch_labels = None
 depends_on = None
 
 _TIME = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), 'mysql')
+_LONG_TEXT = sa.Text().with_variant(mysql.MEDIUMTEXT(), 'mysql')
 # Ids of tables that grow with each bind or event. SQLite counts by itself in plain
 # integers alone, and they have 64 bits there.
 _BIG = sa.BigInteger().with_variant(sa.Integer, 'sqlite')
@@ -33,7 +34,7 @@ def upgrade() -> None:
     _create_deployables()
     _create_provider_traits()
     _create_attributes()
-    _create_program_jobs()
+    _create_operations()
     _create_device_profiles()
     _create_device_profile_names()
     _create_profile_choices()
@@ -114,6 +115,7 @@ def _create_jobs() -> None:
         sa.Column('request_id', sa.String(64)),
         _not_null('created_at', sa.BigInteger),
         sa.Column('host', sa.String(255)),
+        _not_null('operation_uuids', _LONG_TEXT),
         sa.UniqueConstraint('kind', 'key'),
         sa.Index('ix_jobs_due', 'state', 'run_after'),
         sa.Index('ix_jobs_leased', 'state', 'lease_until'),
@@ -279,18 +281,31 @@ def _create_attributes() -> None:
     )
 
 
-def _create_program_jobs() -> None:
+def _create_operations() -> None:
     _create(
-        'program_jobs',
-        sa.Integer,
+        'operations',
+        _BIG,
         _uuid(),
-        _not_null('deployable_uuid', sa.String(36)),
-        _not_null('image_uuid', sa.String(36)),
-        sa.Column('project_id', sa.String(64)),
+        _not_null('kind', sa.String(16)),
+        _not_null('subject_type', sa.String(32)),
+        _not_null('subject_id', sa.String(255)),
+        _not_null('parameters', sa.JSON),
+        sa.Column('project_id', sa.String(64), index=True),
+        sa.Column('user_id', sa.String(64)),
+        sa.Column('request_id', sa.String(64)),
         _not_null('state', sa.String(16)),
-        _not_null('step', sa.String(16)),
+        _not_null('progress', sa.Integer),
+        _not_null('steps', sa.JSON),
         _not_null('reason', sa.String(255)),
+        sa.Column('error_code', sa.String(64)),
+        sa.Column('result', sa.JSON),
+        _not_null('jobs', sa.Integer),
+        _not_null('pending', sa.Integer),
+        _not_null('outcome', sa.String(16)),
+        sa.Column('started_at', _TIME),
+        sa.Column('ended_at', _TIME, index=True),
         *_times(),
+        sa.Index('ix_operations_subject', 'subject_id', 'kind'),
     )
 
 

@@ -13,8 +13,8 @@ from oslo_middleware.request_id import RequestId
 from oslo_middleware.sizelimit import RequestBodySizeLimiter
 
 from cyborg_lite.api import auth, cross_origin, routes
-from cyborg_lite.api.call.bind_hold import BindHold
 from cyborg_lite.api.call.expose import REQUEST
+from cyborg_lite.api.call.hold import Hold
 from cyborg_lite.api.call.resource import ApiContext
 from cyborg_lite.api.healthcheck import HealthcheckMiddleware
 from cyborg_lite.api.microversion import MINIMUM
@@ -98,11 +98,8 @@ def _build_context(
         extra_accel_keys=frozenset(conf.api.extra_accel_keys),
         hold_power_on=conf.api.hold_power_on,
         refuse_failed_binds=conf.api.refuse_failed_binds,
-        bind_hold=BindHold(
-            conf.api.hold_bind,
-            conf.api.threads // _THREADS_PER_HOLD,
-            stopping or threading.Event(),
-        ),
+        hold=Hold(conf.api.threads // _THREADS_PER_HOLD, stopping or threading.Event()),
+        hold_bind=conf.api.hold_bind,
         refuse_impossible_profiles=conf.api.refuse_impossible_profiles,
         profile_limits=Limits(
             groups=conf.api.max_profile_groups,

@@ -11,7 +11,6 @@ from typing import Final
 from cyborg_lite.cli import waiting
 from cyborg_lite.cli.columns import build_fields, build_rows
 from cyborg_lite.cli.commands import ListCommand, ShowCommand, Table
-from cyborg_lite.cli.jobs import measure_job
 from cyborg_lite.cli.rest import build_patch, quote_path
 
 _FILTERS: Final = ('vendor', 'board', 'region', 'function', 'deployable')
@@ -51,7 +50,7 @@ class ListBitstreams(ListCommand):
 
 
 class LoadBitstream(ShowCommand):
-    """Load a bitstream into a deployable. The service runs the load as a job."""
+    """Load a bitstream into a deployable. The service runs the load as an operation."""
 
     def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
@@ -63,12 +62,11 @@ class LoadBitstream(ShowCommand):
         waiting.add_wait_options(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Start the job and show it; with ``--wait`` after its end."""
+        """Start the operation and show it; with ``--wait`` after its end."""
         path = f'/deployables/{quote_path(parsed_args.deployable)}/program'
         patch = build_patch({'program': [{'image_uuid': parsed_args.image}]})
-        job = self.api.call('PATCH', path, body=patch)
+        operation = self.api.call('PATCH', path, body=patch)
+        self.wait(parsed_args)
         if parsed_args.wait:
-            job_path = f'/jobs/{job["uuid"]}'
-            self.wait(parsed_args, lambda: measure_job(self.api.read(job_path)))
-            job = self.api.read(job_path)
-        return build_fields(job)
+            operation = self.api.read(self.api.operation)
+        return build_fields(operation)

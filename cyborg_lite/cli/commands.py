@@ -3,13 +3,15 @@
 
 import argparse
 import logging
-from collections.abc import Callable, Sequence
-from typing import Any, TextIO
+from collections.abc import Sequence
+from typing import Any, Final, TextIO
 
 from osc_lib.command import command
 
 from cyborg_lite.cli import waiting
 from cyborg_lite.cli.rest import AcceleratorApi
+
+_HOLD: Final = 5  # seconds for which the service may hold a request
 
 Table = tuple[Sequence[str], Sequence[Any]]
 """Headings and rows, or names and values."""
@@ -43,16 +45,20 @@ class ApiCommand(command.Command):
         stream: TextIO = self.app.stderr
         return stream
 
-    def wait(
-        self, options: argparse.Namespace, read: Callable[[], waiting.Progress]
-    ) -> None:
-        """Show the progress until the work has ended, if ``--wait`` is given.
+    def wait(self, options: argparse.Namespace) -> None:
+        """Show the progress of the last operation until its end, with ``--wait``.
 
-        :raises CommandError: the work has failed, or has not ended in time
+        :raises CommandError: the operation has failed, or has not ended in time
         """
         if options.wait:
-            stream = self.progress_stream
-            waiting.wait_until_finished(read, stream, options.timeout)
+            path, query = self.api.operation, {'wait': _HOLD}
+            waiting.wait_until_finished(
+                lambda: waiting.measure_operation(
+                    self.api.call('GET', path, query=query)
+                ),
+                self.progress_stream,
+                options.timeout,
+            )
 
 
 class ListCommand(ApiCommand, command.Lister):

@@ -11,7 +11,6 @@ from cyborg_lite.cli import waiting
 from cyborg_lite.cli.columns import build_fields, build_rows
 from cyborg_lite.cli.commands import ApiCommand, ListCommand, ShowCommand, Table
 from cyborg_lite.cli.rest import AcceleratorApi, build_patch, quote_path
-from cyborg_lite.cli.waiting import Progress
 
 _UNIT_COLUMNS: Final = {
     'unit': 'Unit',
@@ -123,31 +122,8 @@ class RetryClean(ListCommand):
             _build_path(uuid, 'cleanings', 'retry'),
             body={'unit': unit} if unit else {},
         )
-        self.wait(
-            parsed_args, lambda: measure_cleans(_read_cleanings(self.api, uuid), unit)
-        )
+        self.wait(parsed_args)
         return build_rows(_UNIT_COLUMNS, _read_cleanings(self.api, uuid)['units'])
-
-
-def measure_cleans(answer: Mapping[str, Any], unit: str | None) -> Progress:
-    """Return the progress of the cleans of a device.
-
-    :param answer: JSON of the cleans of the device
-    :param unit: only this unit; None: all units
-    """
-    units = [entry for entry in answer['units'] if unit in (None, entry['unit'])]
-    dirty = [entry for entry in units if entry['state'] == 'dirty']
-    failures = [
-        f'{entry["unit"]}: {entry["reason"] or entry["state"]}'
-        for entry in units
-        if entry['state'] == 'clean_failed'
-    ]
-    percent = 100 * (len(units) - len(dirty)) // max(1, len(units))
-    text = f'{len(units) - len(dirty)} of {len(units)} units are not dirty'
-    is_finished = not dirty
-    return Progress(
-        percent, text, is_finished, '; '.join(failures) if is_finished else ''
-    )
 
 
 class AcceptClean(ApiCommand):
@@ -228,10 +204,8 @@ class SetMode(ShowCommand):
         """Start the change; with ``--wait`` return after its end."""
         uuid, mode = parsed_args.device, parsed_args.mode
         answer = _set_paths(self.api, uuid, {'mode': mode})
+        self.wait(parsed_args)
         if parsed_args.wait:
-            self.wait(
-                parsed_args, lambda: measure_mode(_read_modes(self.api, uuid), mode)
-            )
             answer = _read_modes(self.api, uuid)
         names = ('device_uuid', 'current', 'declared', 'stored', 'change')
         return build_fields({name: answer[name] for name in names})
@@ -278,20 +252,3 @@ class ApplyModes(ListCommand):
         except exceptions.CommandError as error:
             return str(error)
         return 'started'
-
-
-def measure_mode(answer: Mapping[str, Any], mode: str) -> Progress:
-    """Return the progress of a change of the mode.
-
-    :param answer: JSON of the modes of the device
-    """
-    change = answer['change']
-    if change is None:
-        is_current = answer['current'] == mode
-        failure = '' if is_current else f'The mode is {answer["current"]}.'
-        return Progress(100 if is_current else 0, mode, is_current, failure)
-    reason = change['reason'] or ''
-    if change['state'] == 'failed':
-        return Progress(0, mode, failure=f'The change failed: {reason}')
-    percent = 50 if change['state'] == 'running' else 0
-    return Progress(percent, f'{change["state"]} {reason}'.strip())

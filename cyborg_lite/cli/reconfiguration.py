@@ -3,7 +3,7 @@
 
 import argparse
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
 from osc_lib import exceptions
@@ -12,7 +12,6 @@ from cyborg_lite.cli import waiting
 from cyborg_lite.cli.columns import build_fields, build_rows
 from cyborg_lite.cli.commands import ListCommand, ShowCommand, Table
 from cyborg_lite.cli.rest import AcceleratorApi, build_patch, quote_path
-from cyborg_lite.cli.waiting import Progress
 
 _COLUMNS: Final = {
     'name': 'Set',
@@ -106,24 +105,7 @@ class ReconfigureDevice(ShowCommand):
         path = f'/devices/{quote_path(uuid)}'
         answer = self.api.call('PATCH', path, body=patch)
         change = answer['changes'][0]  # the latest is the first
-
-        def read() -> dict[str, Any]:
-            return _find_change(_read(self.api, uuid)['changes'], change['uuid'])
-
-        self.wait(parsed_args, lambda: measure_change(read()))
-        return build_fields(read() if parsed_args.wait else change)
-
-
-def measure_change(change: Mapping[str, Any]) -> Progress:
-    """Return the progress of a change.
-
-    The number of tasks in the playbooks is not known, so the bar has three positions.
-
-    :param change: JSON of the change
-    """
-    state, reason = change['state'], change['reason'] or 'no reason recorded'
-    failure = f'The change failed: {reason}' if state == 'failed' else ''
-    text = ' '.join([state, change['phase'] or '', f'{change["tasks"]} tasks']).strip()
-    is_finished = change['finished_at'] is not None and not failure
-    percent = 100 if is_finished else 50 if state == 'running' else 0
-    return Progress(percent, text, is_finished, failure)
+        self.wait(parsed_args)
+        if parsed_args.wait:
+            change = _find_change(_read(self.api, uuid)['changes'], change['uuid'])
+        return build_fields(change)

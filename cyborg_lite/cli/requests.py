@@ -8,7 +8,6 @@ refused.
 
 import argparse
 import os
-from collections.abc import Mapping
 from typing import Any, Final
 
 from osc_lib import exceptions
@@ -17,13 +16,10 @@ from cyborg_lite.cli import waiting
 from cyborg_lite.cli.columns import Events, build_fields, build_rows
 from cyborg_lite.cli.commands import ListCommand, ShowCommand, Table
 from cyborg_lite.cli.rest import quote_path
-from cyborg_lite.cli.waiting import Progress
 
 _LIMIT_COLUMNS: Final = {'resource': 'Resource', 'limit': 'Limit', 'used': 'Used'}
 _PATH: Final = '/accelerator_requests'
 _TOKEN_VARIABLE: Final = 'OS_SERVICE_TOKEN'
-_FAILED: Final = ('BindFailed', 'Deleting', 'Unknown')
-_PERCENT: Final[Mapping[str, int]] = {'Bound': 100, 'BindStarted': 50}
 
 
 class _ArqCommand(ShowCommand):
@@ -47,6 +43,7 @@ class _ArqCommand(ShowCommand):
             )
         api = self.api.with_service_token(parsed_args.service_token)
         api.call('PATCH', _PATH, body={parsed_args.request: patch})
+        self.api.operation = api.operation
 
 
 def _add_service_token(parser: argparse.ArgumentParser) -> None:
@@ -119,20 +116,8 @@ class BindRequest(_ArqCommand):
             if value
         ]
         self._send(parsed_args, patch)
-        self.wait(parsed_args, lambda: measure_bind(self._read(parsed_args.request)))
+        self.wait(parsed_args)
         return build_fields(self._read(parsed_args.request))
-
-
-def measure_bind(arq: Mapping[str, Any]) -> Progress:
-    """Return the progress of a bind.
-
-    :param arq: JSON of the ARQ
-    """
-    state = arq['state']
-    failure = ''
-    if state in _FAILED:
-        failure = f'{state}: {arq["status_reason"] or "no reason recorded"}'
-    return Progress(_PERCENT.get(state, 0), state, state == 'Bound', failure)
 
 
 class UnbindRequest(_ArqCommand):
@@ -141,9 +126,11 @@ class UnbindRequest(_ArqCommand):
     def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super()._add_arguments(parser)
         _add_service_token(parser)
+        waiting.add_wait_options(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         names = ('hostname', 'instance_uuid', 'device_rp_uuid')
         patch = [{'op': 'remove', 'path': f'/{name}'} for name in names]
         self._send(parsed_args, patch)
+        self.wait(parsed_args)
         return build_fields(self._read(parsed_args.request))

@@ -3,9 +3,9 @@
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 from osc_lib import exceptions
 
@@ -54,11 +54,31 @@ class ProgressBar:
             self._stream.flush()
 
 
+def measure_operation(operation: Mapping[str, Any]) -> Progress:
+    """Return the progress of an operation.
+
+    :param operation: JSON of the operation
+    """
+    state, reason = operation['state'], operation['reason']
+    failure = ''
+    if state in ('failed', 'cancelled'):
+        text = reason or 'no reason recorded'
+        failure = f'Operation {operation["uuid"]} {state}: {text}'
+    steps = [step['name'] for step in operation['steps'][-1:]]
+    text = f'{" ".join([state, *steps])}{f" ({reason})" if reason else ""}'
+    return Progress(operation['progress'], text, state == 'succeeded', failure)
+
+
 def add_wait_options(parser: argparse.ArgumentParser) -> None:
     """Add the options ``--wait`` and ``--timeout``."""
     parser.add_argument(
         '--wait', action='store_true', help='Wait for the end and show the progress'
     )
+    add_timeout(parser)
+
+
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--timeout``."""
     parser.add_argument(
         '--timeout',
         metavar='<seconds>',

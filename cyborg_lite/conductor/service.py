@@ -44,12 +44,12 @@ from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.hosts.hosts import HostService
 from cyborg_lite.conductor.hosts.liveness import LivenessMonitor
 from cyborg_lite.conductor.inventory.inventory import InventoryService
-from cyborg_lite.conductor.jobs.administration import JobService
 from cyborg_lite.conductor.jobs.attempts import Handler
 from cyborg_lite.conductor.jobs.notifications import (
     NotificationRules,
     NotificationSender,
 )
+from cyborg_lite.conductor.jobs.operations import OperationService
 from cyborg_lite.conductor.jobs.purging import DEFAULT_RETENTION, Purger, Retention
 from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
@@ -345,7 +345,7 @@ class ConductorService:
             self._build_inventory(runner, heartbeats),
             limits,
             ModeService(database, dependencies.agents, runner.wake),
-            JobService(database, runner.wake),
+            OperationService(database, runner.wake),
             ReconfigurationService(database, dependencies.hardware_sets, runner.wake),
             RecoveryService(
                 database, runner.wake, rules.event_deadline, rules.connect_deadline

@@ -177,6 +177,15 @@ for longer, or lower it if devices often change.
 """,
     ),
     cfg.IntOpt(
+        'operation_retention',
+        default=7,
+        min=1,
+        help="""
+Days for which an operation is kept after its end. Raise it if clients read results
+later; an operation takes about 1 kB in the database.
+""",
+    ),
+    cfg.IntOpt(
         'cleaning_retention',
         default=400,
         min=1,

@@ -19,12 +19,10 @@ from cyborg_lite.db.core.tables import (
     Deployable,
     Device,
     Job,
-    ProgramJob,
     ProviderTraits,
     Reconfiguration,
     Service,
 )
-from cyborg_lite.model.bitstreams.program_jobs import ProgramState
 from cyborg_lite.model.hosts.services import AGENT
 from cyborg_lite.model.jobs import JobState
 
@@ -41,13 +39,6 @@ def delete_old_services(session: Session, before: datetime) -> int:
     hosts = select(Device.hostname)
     is_superfluous = or_(Service.binary != AGENT, Service.host.not_in(hosts))
     old = delete(Service).where(Service.heartbeat_at < before, is_superfluous)
-    return change(session, old)
-
-
-def delete_old_program_jobs(session: Session, before: datetime) -> int:
-    """Delete programming jobs that ended before a time; return their number."""
-    has_ended = ProgramJob.state != ProgramState.RUNNING
-    old = delete(ProgramJob).where(has_ended, ProgramJob.updated_at < before)
     return change(session, old)
 
 

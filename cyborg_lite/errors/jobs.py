@@ -5,24 +5,31 @@ from cyborg_lite.errors.base import Conflict, CyborgError, NotFound
 
 
 class JobNotFound(NotFound):
-    """The job does not exist. Completed jobs are deleted."""
+    """The job does not exist. Before 2.7 only programming jobs are shown."""
 
     message = 'Job {uuid} not found.'
-    advice = 'Run `openstack accelerator job list`. Completed jobs are not listed.'
+    advice = 'Show an operation of microversion 2.7.'
 
 
-class JobRefused(Conflict):
-    """The job cannot be retried or cancelled."""
+class OperationNotFound(NotFound):
+    """The operation does not exist, or belongs to another project."""
 
-    message = 'Job {job} was not changed: {reason}'
-    advice = 'Run `openstack accelerator job list` to see the state of the job.'
+    message = 'Operation {uuid} not found.'
+    advice = 'Run `openstack accelerator operation list`.'
+
+
+class OperationRefused(Conflict):
+    """The operation cannot be retried or cancelled."""
+
+    message = 'Operation {uuid} was not changed: {reason}'
+    advice = 'Run `openstack accelerator operation show` to see its state.'
 
 
 class InvalidJobPayload(CyborgError):
     """The stored payload of a job cannot be read; the job fails without a retry."""
 
     message = 'A {type} job has an invalid payload: {reason}.'
-    advice = 'Run `openstack accelerator job list` and cancel the job.'
+    advice = 'Run `openstack accelerator operation list` and cancel the operation.'
 
 
 class JobLost(CyborgError):

@@ -16,7 +16,7 @@ class HostSyncBusy(CyborgError):
 
     code = 503
     message = 'Placement is not updated for host {host}: its sync job takes too long.'
-    advice = 'Run `openstack accelerator job list` to see its error, then retry.'
+    advice = 'Run `openstack accelerator operation list` to see its error, then retry.'
 
 
 class ProviderInUse(Conflict):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
 from cyborg_lite.errors.jobs import InvalidJobPayload
+from cyborg_lite.model.operations import NewOperation, SubjectType
 
 
 class JobType(enum.StrEnum):
@@ -68,6 +69,8 @@ class NewJob:
     # The host whose agent the job calls. A conductor runs only a few jobs of one host
     # at a time. None: the job calls no agent.
     host: str | None = None
+    # That the job belongs to; None: no client has requested the job.
+    operation: NewOperation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ class Job:
     age: float = 0.0  # seconds between its creation and the lease
     request_id: str | None = None
     host: str | None = None  # the host whose agent the job calls
+    operations: tuple[str, ...] = ()  # uuids; complete as long as no rerun is requested
     # The job replaces one that this process has just run. Nothing else has happened
     # since the transaction that wrote the job.
     is_replacement: bool = False
@@ -148,25 +152,6 @@ class JobRecord:
     request_id: str | None
 
 
-class JobRequestKind(enum.StrEnum):
-    """Work that an administrator may request."""
-
-    AUDIT = 'audit'
-    """Find ARQs whose instance or job no longer exists."""
-    RECONCILE = 'reconcile'
-    """Read all providers of a host from Placement again, and correct them."""
-    REFRESH = 'refresh'
-    """Have the agent of a host send a complete report, and reconcile the host."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobRequest:
-    """A request of an administrator for a job."""
-
-    kind: JobRequestKind
-    hostname: str = ''  # empty for AUDIT
-
-
 @dataclass(frozen=True, slots=True)
 class JobCount:
     """The number of jobs of one type in one state."""
@@ -191,13 +176,13 @@ CALLER_KEY: Final = 'caller'
 """Key of the caller in the payload of a job of any type."""
 CALLER_FIELDS: Final = ('global_request_id', 'user_id', 'project_id')
 
-# In order of preference; see `describe_payload`.
+# In order of preference; see `name_subject`.
 _SUBJECTS: Final = {
-    'instance_uuid': 'instance',
-    'hostname': 'host',
-    'deployable_uuid': 'deployable',
-    'handle_uuid': 'handle',
-    'device_uuid': 'device',
+    'instance_uuid': SubjectType.INSTANCE,
+    'hostname': SubjectType.HOST,
+    'deployable_uuid': SubjectType.DEPLOYABLE,
+    'handle_uuid': SubjectType.HANDLE,
+    'device_uuid': SubjectType.DEVICE,
 }
 # The key of a job of the type is one value of its payload.
 _JOB_KEYS: Final[Mapping[str, str]] = {
@@ -372,12 +357,9 @@ def read_bind_generation(payload: Mapping[str, Any]) -> int:
     return generation
 
 
-def describe_payload(payload: Mapping[str, Any]) -> str | None:
-    """Return the main object of a payload of any job type, such as 'host node1'.
-
-    :returns: None if the payload names no object
-    """
-    for key, noun in _SUBJECTS.items():
+def name_subject(payload: Mapping[str, Any]) -> tuple[SubjectType, str]:
+    """Return the main object of a payload of any job type, and its type."""
+    for key, subject in _SUBJECTS.items():
         if key in payload:
-            return f'{noun} {payload[key]}'
-    return None
+            return subject, str(payload[key])
+    return SubjectType.NONE, ''

@@ -15,7 +15,7 @@ from cyborg_lite.policies import (
     device_profiles,
     devices,
     hosts,
-    jobs,
+    operations,
     services,
     usages,
 )
@@ -29,7 +29,7 @@ _MODULES = (
     deployables,
     attributes,
     bitstreams,
-    jobs,
+    operations,
     services,
     usages,
 )

@@ -18,7 +18,6 @@ from cyborg_lite.model.arqs.project_limits import ResourceUse
 from cyborg_lite.model.arqs.usages import UsageQuery, UsageReport
 from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
 from cyborg_lite.model.bitstreams.listing import ListedBitstream
-from cyborg_lite.model.bitstreams.program_jobs import ProgramJob
 from cyborg_lite.model.capacity.explanations import Explanation
 from cyborg_lite.model.capacity.server_capacity import ProfileCapacity
 from cyborg_lite.model.devices.cleaning import (
@@ -48,7 +47,7 @@ from cyborg_lite.model.hosts.topology import HostTopology
 from cyborg_lite.model.inventory.host_report import Device
 from cyborg_lite.model.inventory.report_changes import ReportChanges
 from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
-from cyborg_lite.model.jobs import JobRecord, JobRequest
+from cyborg_lite.model.operations import Operation, RequestedKind
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
@@ -102,8 +101,8 @@ class Conductor(Protocol):
 
     def bind_arqs(
         self, context: RequestContext, bindings: Mapping[str, Binding]
-    ) -> None:
-        """Accept the bind of all ARQs or of none; a job completes it later.
+    ) -> str:
+        """Accept the bind of all ARQs or of none; return the uuid of the operation.
 
         :param bindings: by uuid of the ARQ
         :raises InvalidPatch: the bindings name more than one instance
@@ -115,8 +114,8 @@ class Conductor(Protocol):
             instance is none
         """
 
-    def unbind_arqs(self, context: RequestContext, uuids: Sequence[str]) -> None:
-        """Release the attach handles of the ARQs; the ARQs can be bound again.
+    def unbind_arqs(self, context: RequestContext, uuids: Sequence[str]) -> str:
+        """Release the attach handles of the ARQs; return the uuid of the operation.
 
         :raises ServiceTokenRequired: the caller sent no service token
         :raises ArqNotFound: an ARQ is unknown, or belongs to another project
@@ -402,8 +401,8 @@ class Conductor(Protocol):
 
     def retry_cleaning(
         self, context: RequestContext, selection: UnitSelection, actor: str
-    ) -> int:
-        """Clean attach handles again that wait for an operator; return their number.
+    ) -> str:
+        """Clean attach handles again that wait for an operator; return the operation.
 
         :raises DeviceNotFound: the device does not exist
         :raises CleaningRefused: no selected handle waits for an operator
@@ -446,21 +445,15 @@ class Conductor(Protocol):
 
     def start_programming(
         self, context: RequestContext, uuid: str, image_uuid: str
-    ) -> ProgramJob:
-        """Start to load a bitstream; return after the job is accepted.
+    ) -> Operation:
+        """Start to load a bitstream; return after the operation is stored.
 
         :raises DeployableNotFound: the deployable does not exist
         :raises DeployableInUse: an ARQ owns a handle of it, or a job changes it
         :raises DriverError: the image does not fit
         """
 
-    def show_program_job(self, context: RequestContext, uuid: str) -> ProgramJob:
-        """Return a programming job.
-
-        :raises JobNotFound: the job is unknown, or belongs to another project
-        """
-
-    # --- hosts, jobs, daemons ---
+    # --- hosts, operations, daemons ---
 
     def show_host_topology(
         self, context: RequestContext, hostname: str
@@ -470,30 +463,35 @@ class Conductor(Protocol):
         :raises HostNotFound: no agent and no device of the host is stored
         """
 
-    def list_jobs(self, context: RequestContext, query: Query) -> tuple[JobRecord, ...]:
-        """Return the unfinished and failed jobs that match the query.
+    def list_operations(
+        self, context: RequestContext, query: Query
+    ) -> tuple[Operation, ...]:
+        """Return the operations that match the query and that the caller may see.
 
-        Filters: ``uuid``, ``kind``, ``state``.
+        Filters: ``uuid``, ``kind``, ``state``, ``subject``, ``project_id``.
         """
 
-    def request_job(self, context: RequestContext, request: JobRequest) -> JobRecord:
-        """Write a job, or find the unfinished job that does the same work.
+    def request_operation(
+        self, context: RequestContext, kind: RequestedKind, host: str
+    ) -> Operation:
+        """Start an operation, or find the unfinished one that does the same work.
 
-        :raises HostNotFound: no agent of the host is stored
+        :param host: of a reconcile or refresh; empty for an audit
+        :raises HostNotFound: the host has no agent
         """
 
-    def retry_job(self, context: RequestContext, uuid: str) -> None:
-        """Run a waiting or failed job now.
+    def retry_operation(self, context: RequestContext, uuid: str) -> None:
+        """Run the waiting or failed jobs of an operation now.
 
-        :raises JobNotFound: the job does not exist
-        :raises JobRefused: the job is running or was cancelled
+        :raises OperationNotFound: the operation does not exist
+        :raises OperationRefused: a job is running or was cancelled, or there is none
         """
 
-    def cancel_job(self, context: RequestContext, uuid: str) -> None:
-        """Have a conductor end a job as if its deadline had passed.
+    def cancel_operation(self, context: RequestContext, uuid: str) -> None:
+        """Have a conductor end an operation as if its deadline had passed.
 
-        :raises JobNotFound: the job does not exist
-        :raises JobRefused: the job is a failed release
+        :raises OperationNotFound: the operation does not exist
+        :raises OperationRefused: a job is a failed release, or there is no job
         """
 
     def list_services(

@@ -77,7 +77,7 @@ def _release(
         group = {'resources:PGPU': '1', 'accel:cleaning': profile_policy}
         changed = update(Arq).where(Arq.uuid == arq)
         session.execute(changed.values(device_profile_group=group))
-    release.delete_arqs_of_instance(session, instance, _EVERYBODY, 'req-1')
+    release.delete_arqs_of_instance(session, instance, _EVERYBODY)
     return device
 
 

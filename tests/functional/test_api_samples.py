@@ -43,7 +43,7 @@ def recorder(cloud: KeystoneCloud, real_glance: RealGlance) -> Recorder:
     _bitstreams(recorder, cloud, real_glance)
     agents = '/v2/services?binary=cyborg-lite-agent'
     recorder.ask('list_services', agents)
-    _jobs(recorder, cloud)
+    _operations(recorder, cloud)
     _forget_host(recorder, cloud)
     if os.environ.get('CYBORG_LITE_WRITE_SAMPLES'):
         FOLDER.mkdir(exist_ok=True)
@@ -52,23 +52,30 @@ def recorder(cloud: KeystoneCloud, real_glance: RealGlance) -> Recorder:
     return recorder
 
 
-def _jobs(recorder: Recorder, cloud: KeystoneCloud) -> None:
-    """Request, retry and cancel jobs; failed jobs are written into the database."""
-    recorder.ask('create_job', '/v2/jobs', {'kind': 'audit'})
-    # No conductor runs jobs of the second type.
-    jobs = {kind: str(uuid4()) for kind in ('clean', 'example')}
+def _operations(recorder: Recorder, cloud: KeystoneCloud) -> None:
+    """Request an operation, and retry and cancel others of the database."""
+    recorder.ask('create_operation', '/v2/operations', {'kind': 'audit'})
+    # No conductor runs jobs of this type.
+    uuid = str(uuid4())
     with closing(sqlite3.connect(cloud.directory / 'db.sqlite')) as database, database:
-        database.executemany(
-            'INSERT INTO jobs (uuid, kind, payload, rerun_requested, state, step, '
-            'attempts, run_after, lease, last_error, created_at) '
-            "VALUES (?, ?, '{}', 0, 'failed', '', 3, 0, 0, 'The drive is busy.', 0)",
-            [(uuid, kind) for kind, uuid in jobs.items()],
+        database.execute(
+            'INSERT INTO operations (uuid, kind, subject_type, subject_id, parameters, '
+            'state, progress, steps, reason, jobs, pending, outcome, created_at) '
+            "VALUES (?, 'connect', '', '', '{}', 'failed', 0, '[]', "
+            "'The drive is busy.', 1, 0, 'failed', '2026-01-02 03:04:05.678901')",
+            (uuid,),
         )
-    path = '/v2/jobs?kind=clean&state=failed'
-    recorder.ask('list_jobs', path)
-    for action, kind in (('retry', 'example'), ('cancel', 'clean')):
-        path = f'/v2/jobs/{jobs[kind]}/{action}'
-        recorder.ask(f'{action}_job', path)
+        database.execute(
+            'INSERT INTO jobs (uuid, kind, payload, rerun_requested, state, step, '
+            'attempts, run_after, lease, last_error, created_at, operation_uuids) '
+            "VALUES (?, 'example', '{}', 0, 'failed', '', 3, 0, 0, "
+            "'The drive is busy.', 0, ?)",
+            (str(uuid4()), f'{uuid} '),
+        )
+    path = f'/v2/operations/{uuid}'
+    recorder.ask('list_operations', '/v2/operations?kind=connect&state=failed')
+    for action in ('retry', 'cancel'):
+        recorder.ask(f'{action}_operation', f'{path}/{action}')
 
 
 def _forget_host(recorder: Recorder, cloud: KeystoneCloud) -> None:
@@ -237,8 +244,9 @@ def _bitstreams(
     job = recorder.ask('program_deployable', path, program)
 
     def is_finished() -> bool:
-        answer = recorder.ask('show_job', f'/v2/jobs/{job["uuid"]}')
-        return bool(answer['progress'] == 100)
+        recorder.ask('show_job', f'/v2/jobs/{job["uuid"]}')
+        path = f'/v2/operations/{job["uuid"]}?wait=5'
+        return bool(recorder.ask('show_operation', path)['progress'] == 100)
 
     cloud.until(is_finished, 'the image is loaded')
     repeated = 'update_deployable_program'

@@ -41,6 +41,8 @@ class Call:
     # Fields that the client requests of the selectable views; None: all
     fields: frozenset[str] | None = None
     selectable: tuple[type[Any], ...] = ()
+    # Path of the created object or of the operation, without a leading slash
+    location: str = ''
 
     def __init__(self, request: webob.Request, context: ApiContext) -> None:
         self._request = request
@@ -155,6 +157,10 @@ class Call:
         self.arguments = arguments.parse_query_string(query_string, names, filters)
         if _LIMIT in names and self.microversion >= V2_5:
             self._limit_page()
+
+    def locate_operation(self, uuid: str) -> None:
+        """Have the response name the operation that the request has started."""
+        self.location = f'v2/operations/{uuid}'
 
     def select_filters(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Return a filter for each of the names that is an argument of the request."""

@@ -29,7 +29,7 @@ from cyborg_lite.api.call import field_selection
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.call.validation import Schema
-from cyborg_lite.api.microversion import V2_5, Microversion
+from cyborg_lite.api.microversion import V2_5, V2_7, Microversion
 from cyborg_lite.api.views.encoding import encode
 from cyborg_lite.api.views.view import View
 from cyborg_lite.errors.requests import NotAcceptable
@@ -93,16 +93,17 @@ def expose(
             for check in checks:
                 check(call)
             view = method(self, call)
-            if not views:
-                return _build_empty_response(status)
-            content = encode(view, call) if isinstance(view, View) else view
-            if not isinstance(content, bytes):
-                content = json.dumps(content).encode()
-            return webob.Response(
-                status=HTTPStatus.ACCEPTED if type(view) in accepted else status,
-                body=content,
-                content_type='application/json',
-            )
+            code = HTTPStatus.ACCEPTED if type(view) in accepted else status
+            response = webob.Response(status=code, content_type='application/json')
+            if classes:
+                content = encode(view, call) if isinstance(view, View) else view
+                is_text = isinstance(content, bytes)
+                response.body = content if is_text else json.dumps(content).encode()
+            else:
+                del response.content_type
+            if call.location and call.microversion >= V2_7:
+                response.location = call.links.build_url(call.location)
+            return response
 
         del respond.__wrapped__  # Pecan would use the signature of the method
         vars(respond).update(
@@ -122,12 +123,6 @@ def _list_views(annotation: Any) -> tuple[type[Any], ...]:
     if isinstance(annotation, UnionType):
         return get_args(annotation)
     return (get_origin(annotation) or annotation,)
-
-
-def _build_empty_response(status: int) -> webob.Response:
-    response = webob.Response(status=status)
-    del response.content_type
-    return response
 
 
 def requires(rule: str, service_for: str | None = None) -> Decorator:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cyborg_lite.api.call.bind_hold import BindHold
+from cyborg_lite.api.call.hold import Hold
 from cyborg_lite.api.microversion import Microversion
 from cyborg_lite.api.policy import Policy
 from cyborg_lite.errors.requests import MethodNotAllowed
@@ -39,7 +39,8 @@ class ApiContext:
     profile_limits: Limits
     hold_power_on: bool
     refuse_failed_binds: bool
-    bind_hold: BindHold
+    hold: Hold
+    hold_bind: int  # seconds
     refuse_impossible_profiles: bool
 
 

@@ -68,8 +68,11 @@ class ArqCollection(Resource):
         query = _build_query(call, instance)
         records = self.conductor.list_arqs(call.caller, query)
         if _needs_bind(call) and instance is not None and _is_complete(query):
-            records = self.context.bind_hold.wait_for_bind(
-                records, lambda: self.conductor.list_arqs(call.caller, query)
+            records = self.context.hold.wait(
+                records,
+                lambda: self.conductor.list_arqs(call.caller, query),
+                _has_bind,
+                self.context.hold_bind,
             )
         if instance is not None:
             arqs = records
@@ -109,6 +112,8 @@ class ArqCollection(Resource):
         if not is_valid_name(name):
             raise DeviceProfileNotFound(name=format_value(name))
         arqs = self.conductor.create_arqs(call.caller, name, _parse_image(call))
+        uuids = ','.join(arq.uuid for arq in arqs)
+        call.location = f'v2/accelerator_requests?arqs={uuids}'
         return ArqList(arqs)
 
     @expose(status=202, errors=(404, 409))
@@ -219,6 +224,11 @@ def _needs_bind(call: Call) -> bool:
         and not _needs_resolved(call)
         and call.may_wait
     )
+
+
+def _has_bind(arqs: Sequence[Arq]) -> bool:
+    """Check whether a bind of the ARQs is running."""
+    return any(arq.state is State.BIND_STARTED for arq in arqs)
 
 
 def _parse_instance(call: Call) -> str | None:
@@ -353,10 +363,12 @@ def _check_resolved(call: Call, instance: str, arqs: Sequence[Arq]) -> None:
 
 
 def _apply_patch(resource: Resource, call: Call, patch: arq_patch.ArqPatch) -> None:
+    conductor, caller = resource.conductor, call.caller
     if patch.bindings:
-        resource.conductor.bind_arqs(call.caller, patch.bindings)
+        operation = conductor.bind_arqs(caller, patch.bindings)
     else:
-        resource.conductor.unbind_arqs(call.caller, patch.arqs_to_unbind)
+        operation = conductor.unbind_arqs(caller, patch.arqs_to_unbind)
+    call.locate_operation(operation)
 
 
 def _delete_arqs(resource: Resource, call: Call, identifiers: Sequence[str]) -> None:

@@ -69,7 +69,10 @@ class RetryCleaning(_CleaningResource):
         such units of the device. The response is 409 if the device has none.
         """
         actor = call.caller.user_id or 'unknown'
-        self.conductor.retry_cleaning(call.caller, self._select(call), actor)
+        operation = self.conductor.retry_cleaning(
+            call.caller, self._select(call), actor
+        )
+        call.locate_operation(operation)
 
 
 class AcceptUnits(_CleaningResource):

@@ -10,7 +10,7 @@ from cyborg_lite.api.call import arguments, paging
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires
 from cyborg_lite.api.call.resource import ApiContext, Resource
-from cyborg_lite.api.microversion import V2_4, V2_5
+from cyborg_lite.api.microversion import V2_4, V2_5, V2_7
 from cyborg_lite.api.schemas import attributes as attribute_schemas
 from cyborg_lite.api.schemas import deployables as schemas
 from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX
@@ -20,7 +20,7 @@ from cyborg_lite.api.views.deployables import (
     DeployableList,
     DeployableView,
 )
-from cyborg_lite.api.views.jobs import JobView
+from cyborg_lite.api.views.operations import JobView, OperationView
 from cyborg_lite.errors.base import InvalidInput, NotFound
 from cyborg_lite.errors.devices import AttributeNotFound, DeployableNotFound
 from cyborg_lite.model import uuids
@@ -86,23 +86,25 @@ class DeployableResource(Resource):
 class ProgramDeployable(Resource):
     """``/v2/deployables/{uuid}/program``"""
 
-    @expose(accepted=(JobView,), errors=(409, 500, 504))
+    @expose(accepted=(JobView, OperationView), errors=(409, 500, 504))
     @requires('cyborg:deployable:program')
     @accepts(body=schemas.PROGRAM)
-    def patch(self, call: Call) -> DeployableView | JobView:
+    def patch(self, call: Call) -> DeployableView | JobView | OperationView:
         """Program a deployable with a bitstream.
 
         The body names an image in Glance. Since 2.4 the work continues after the
-        response, which is 202 with a job. Before 2.4 the response is sent when the
-        deployable is programmed.
+        response, which is 202 with a job, and since 2.7 with an operation. Before 2.4
+        the response is sent when the deployable is programmed.
         """
         uuid = call.parse_identifier(self.identifier, *_MISSING_DEPLOYABLE)
         image = arguments.parse_uuid(
             'image_uuid', call.body[0]['value'][0]['image_uuid']
         )
         if call.microversion >= V2_4:
-            job = self.conductor.start_programming(call.caller, uuid, image)
-            return JobView(job)
+            started = self.conductor.start_programming(call.caller, uuid, image)
+            call.locate_operation(started.uuid)
+            is_newer = call.microversion >= V2_7
+            return OperationView(started) if is_newer else JobView(started)
         deployable = self.conductor.program_deployable(call.caller, uuid, image)
         return DeployableView(deployable)
 
@@ -163,6 +165,7 @@ class AttributeCollection(Resource):
             key=_parse_text(fields, 'key'),
             value=_parse_text(fields, 'value'),
         )
+        call.location = f'v2/attributes/{created.uuid}'
         return AttributeView(created)
 
 

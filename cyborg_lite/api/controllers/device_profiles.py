@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import urlencode
 
 from oslo_log import log
 
@@ -107,7 +108,10 @@ class ProfileCollection(Resource):
             call.caller, profiles, possible=self.context.refuse_impossible_profiles
         )
         if len(created) == 1:
+            call.location = f'v2/device_profiles/{created[0].uuid}'
             return ProfileView(created[0])
+        names = ','.join(profile.name for profile in created)
+        call.location = f'v2/device_profiles?{urlencode({"name": names})}'
         return ProfileList(created)
 
     @expose(status=204, errors=(404, 409))

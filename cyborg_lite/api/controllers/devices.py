@@ -111,6 +111,7 @@ class DeviceResource(Resource):
         mode = _parse_mode(call.body)
         uuid = call.parse_identifier(self.identifier, DeviceNotFound)
         plan = self.conductor.change_mode(call.caller, uuid, mode, call.generation)
+        call.locate_operation(plan.operation)
         return DeviceModesView(plan)
 
     def _change_configuration(self, call: Call) -> DeviceConfigurationView:
@@ -125,6 +126,7 @@ class DeviceResource(Resource):
         configuration = self.conductor.change_configuration(
             call.caller, uuid, request, call.generation
         )
+        call.locate_operation(configuration.operation)
         return DeviceConfigurationView(configuration)
 
     def _build_view(self, call: Call) -> DeviceView:

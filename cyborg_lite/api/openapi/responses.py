@@ -26,6 +26,11 @@ _VERSIONS: Final = (
     microversion.MAXIMUM_HEADER,
     'Vary',
 )
+_LOCATION: Final = {
+    'description': 'Since 2.7: URL of the created object, or of the operation that '
+    'continues.',
+    'schema': {'type': 'string', 'format': 'uri'},
+}
 _EXTRA_HEADERS: Final = {401: 'WWW-Authenticate', 405: 'Allow', 503: 'Retry-After'}
 
 
@@ -58,6 +63,9 @@ def _build_success(
         'description': HTTPStatus(status).phrase,
         'headers': _build_headers(status, _is_versioned(route)),
     }
+    is_newer = schemas.newest >= microversion.V2_7
+    if is_newer and status in (HTTPStatus.CREATED, HTTPStatus.ACCEPTED):
+        response['headers']['Location'] = _LOCATION
     view_schemas = [schemas.build_schema(view) for view in views]
     if view_schemas:
         is_single = len(view_schemas) == 1

@@ -113,7 +113,7 @@ IN_QUERY: Final[Mapping[str, Parameter]] = {
         'Only device profiles that are public (true) or not public (false).'
     ),
     'key': _text('Only attributes with this key.'),
-    'kind': _text('Only jobs of this type, for example bind or placement-sync.'),
+    'kind': _text('Only operations of this kind, for example bind or release.'),
     'model': _text('Only devices of this model.'),
     'name': _text(
         'Only objects with this name. For device profiles: names, comma-separated.'
@@ -142,7 +142,13 @@ IN_QUERY: Final[Mapping[str, Parameter]] = {
         **_text('Only devices with this status.'),
         'x-openstack': {'min-ver': '2.3'},
     },
+    'subject': _text('Only operations on this object: a uuid, or the name of a host.'),
     'type': _text('Only devices of this type.'),
     'value': _text('Names or uuids, separated by commas.'),
     'vendor': _text('Only devices or bitstreams of this vendor.'),
+    'wait': {
+        'description': 'Seconds for which the response waits for the end of the '
+        'operation.',
+        'schema': {'type': 'integer', 'minimum': 0, 'maximum': 60},
+    },
 }

@@ -142,6 +142,7 @@ def build(
             device_events=conf.conductor.device_event_retention,
             cleanings=conf.conductor.cleaning_retention,
             reconfigurations=conf.conductor.reconfiguration_retention,
+            operations=conf.conductor.operation_retention,
         ),
         alternative_lifetime=conf.conductor.alternative_lifetime,
         max_backlog=conf.notifications.max_backlog,

@@ -98,7 +98,7 @@ def _show(conf: cfg.ConfigOpts) -> int:
         problems.append('No daemon has ever started. Start cyborg-lite-conductor.')
     if failed:
         problems.append(
-            'For the errors of failed jobs run `openstack accelerator job list`.'
+            'For the errors of failed jobs run `openstack accelerator operation list`.'
         )
     for job in sync_jobs:
         if job.last_error:

@@ -81,7 +81,8 @@ def _check_failed_jobs(conf: cfg.ConfigOpts) -> Result:
     counts = _count_jobs(conf)
     failed = sum(count.count for count in counts if count.state is JobState.FAILED)
     text = (
-        f'{format_count(failed, "failed job")}; run `openstack accelerator job list`.'
+        f'{format_count(failed, "failed job")}; '
+        'run `openstack accelerator operation list`.'
     )
     return _warn(text if failed else '')
 

@@ -15,6 +15,7 @@ from cyborg_lite.conductor.arqs.binding import (
 )
 from cyborg_lite.conductor.arqs.project_limits import LimitService
 from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.conductor.jobs.runner import JobRunner
 from cyborg_lite.conductor.profiles.device_profiles import viewing_project
 from cyborg_lite.db.arqs import arqs, binding, project_limits, release
@@ -26,6 +27,7 @@ from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.errors.requests import ServiceTokenRequired
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope, State, Step
 from cyborg_lite.model.jobs import NovaEventPayload
+from cyborg_lite.model.operations import OperationKind, SubjectType
 from cyborg_lite.model.queries import Query, replace_records
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import serves
@@ -188,12 +190,21 @@ class ArqService:
         return self._database.read(arqs.list_steps, uuid, scope)
 
     @serves(Conductor.bind_arqs)
-    def bind(self, context: RequestContext, bindings: Mapping[str, Binding]) -> None:
-        """Accept the bind of all ARQs of one instance, and start the bind job."""
+    def bind(self, context: RequestContext, bindings: Mapping[str, Binding]) -> str:
+        """Accept the bind of all ARQs of one instance; return the operation."""
         _check_service_token(context, 'Binding an ARQ')
         if len({binding.instance_uuid for binding in bindings.values()}) != 1:
             raise InvalidPatch(reason='all ARQs must be bound to the same instance.')
+        instance = next(iter(bindings.values())).instance_uuid
+        operation = build_operation(
+            context,
+            OperationKind.BIND,
+            SubjectType.INSTANCE,
+            instance,
+            arqs=sorted(bindings),
+        )
         new_job = build_bind_job(bindings, self._rules, context.request_id)
+        new_job = replace(new_job, operation=operation)
         arguments = bindings, _build_scope(context, names_arqs=True), new_job
         with self._runner.reserve_worker(new_job.host) as owner:
             if owner is None:
@@ -204,17 +215,23 @@ class ArqService:
         LOG.info(
             'Accepted the bind of ARQs %s: instance %s, host %s',
             ', '.join(bindings),
-            next(iter(bindings.values())).instance_uuid,
+            instance,
             new_job.host,
         )
+        return operation.uuid
 
     @serves(Conductor.unbind_arqs)
-    def unbind(self, context: RequestContext, uuids: Sequence[str]) -> None:
-        """Release the handles of ARQs. The ARQs can be bound again."""
+    def unbind(self, context: RequestContext, uuids: Sequence[str]) -> str:
+        """Release the handles of ARQs, and return the operation.
+
+        The ARQs can be bound again.
+        """
         _check_service_token(context, 'Unbinding an ARQ')
         scope = _build_scope(context, names_arqs=True)
-        self._database.write(release.unbind_arqs, uuids, scope, context.request_id)
+        operation = build_operation(context, OperationKind.RELEASE)
+        self._database.write(release.unbind_arqs, uuids, scope, operation)
         self._runner.wake()
+        return operation.uuid
 
     @serves(Conductor.delete_arqs)
     def delete(self, context: RequestContext, uuids: Sequence[str]) -> None:
@@ -224,7 +241,7 @@ class ArqService:
             uuids,
             _build_scope(context, names_arqs=True),
             context.service_request,
-            context.request_id,
+            build_operation(context, OperationKind.RELEASE),
         )
         self._runner.wake()
         if missing:
@@ -238,7 +255,7 @@ class ArqService:
             release.delete_arqs_of_instance,
             instance,
             _build_scope(context, names_arqs=True),
-            context.request_id,
+            build_operation(context, OperationKind.RELEASE),
         )
         # Most deletes write no job, and then the runner does not query the job table.
         if wrote_jobs:

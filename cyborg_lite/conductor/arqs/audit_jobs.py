@@ -6,7 +6,7 @@ import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from oslo_log import log
 
@@ -15,7 +15,7 @@ from cyborg_lite.conductor.arqs.audit import Audit
 from cyborg_lite.conductor.ownership.sharing import SharingCheck
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
-from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.arqs.audit import AuditReport
@@ -25,6 +25,7 @@ from cyborg_lite.model.queries import Query
 
 LOG = log.getLogger(__name__)
 
+_MAX_FINDINGS: Final = 100  # in the result of an operation
 _KEY: Final = 'orphans'  # at most one unfinished audit job in the deployment
 
 
@@ -55,6 +56,9 @@ class AuditHandler:
         self.audit.delete_former_servers()
         if self.sharing is not None:
             self._check_sharing(self.sharing)
+        if job.operations:
+            result = _describe_report(report)
+            self.database.write(operations.record_result, job.operations, result)
         self.database.write(queue.finish_job, job)
         return None
 
@@ -76,8 +80,22 @@ class AuditHandler:
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """Finish the job: the next audit does the same work."""
-        self.database.write(queue.finish_job, job)
+        self.database.write(queue.finish_job, job, reason)
         return None
+
+
+# Any: JSON.
+def _describe_report(report: AuditReport) -> dict[str, Any]:
+    findings = [
+        {
+            'problem': finding.problem,
+            'arq': finding.suspect.uuid,
+            'reason': finding.reason,
+            'remedy': finding.remedy,
+        }
+        for finding in report.findings[:_MAX_FINDINGS]
+    ]
+    return {'findings': findings, 'failed_checks': list(report.failed_checks)}
 
 
 def _log_report(report: AuditReport) -> None:

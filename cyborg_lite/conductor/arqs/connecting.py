@@ -69,5 +69,5 @@ class ConnectHandler:
             read_payload(ConnectPayload, job.payload).instance_uuid,
             reason,
         )
-        self._database.write(queue.finish_job, job)
+        self._database.write(queue.finish_job, job, reason)
         return None

@@ -81,5 +81,5 @@ class NovaEventHandler:
             read_payload(NovaEventPayload, job.payload).instance_uuid,
             reason,
         )
-        self._database.write(queue.finish_job, job)
+        self._database.write(queue.finish_job, job, reason)
         return None

@@ -12,10 +12,12 @@ from oslo_log import log
 
 from cyborg_lite import codec
 from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
+from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.conductor.jobs.runner import JobRunner
 from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import deployables
+from cyborg_lite.db.jobs import operations
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.bitstreams import ProgrammingTimedOut
@@ -23,9 +25,10 @@ from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.devices import DeployableNotFound
 from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.bitstreams.listing import ListedBitstream
-from cyborg_lite.model.bitstreams.program_jobs import ProgramJob, ProgramStep
+from cyborg_lite.model.bitstreams.program_jobs import ProgramStep
 from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.jobs import Job, JobType, NewJob, ProgramPayload
+from cyborg_lite.model.operations import Operation, OperationKind, SubjectType
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import serves
@@ -70,18 +73,12 @@ class ProgrammingService:
         raise DeployableNotFound(uuid=uuid)
 
     @serves(Conductor.start_programming)
-    def start(self, context: RequestContext, uuid: str, image_uuid: str) -> ProgramJob:
-        """Start a job that loads an image, and return it without waiting."""
+    def start(self, context: RequestContext, uuid: str, image_uuid: str) -> Operation:
+        """Start to load an image, and return the operation without waiting."""
         job = self._accept(context, uuid, image_uuid)
-        program_job = self.database.read(programming.find_program_job, job.uuid, None)
+        operation = self.database.read(operations.read_operation, job.operations[0])
         self.runner.run(job)
-        return program_job
-
-    @serves(Conductor.show_program_job)
-    def show_job(self, context: RequestContext, uuid: str) -> ProgramJob:
-        """Return a programming job."""
-        project = None if context.is_admin else context.project_id or ''
-        return self.database.read(programming.find_program_job, uuid, project)
+        return operation
 
     @serves(Conductor.list_bitstreams)
     def list_bitstreams(
@@ -103,13 +100,16 @@ class ProgrammingService:
             limit_ms=_DEADLINE_MS,
             request_id=context.request_id,
             host=region.hostname,
+            operation=build_operation(
+                context,
+                OperationKind.PROGRAM,
+                SubjectType.DEPLOYABLE,
+                uuid,
+                image_uuid=image_uuid,
+            ),
         )
         return self.database.write(
-            programming.begin_load,
-            region,
-            new_job,
-            self.runner.owner,
-            context.project_id,
+            programming.begin_load, region, new_job, self.runner.owner
         )
 
 
@@ -159,7 +159,7 @@ class ProgramHandler:
         try:
             region = self._find_region(payload)
         except DeployableNotFound as error:
-            self.database.write(programming.end_load_without_region, job, error.text)
+            self.database.write(programming.end_load_without_region, job, error)
             self.waiters.notify(job.uuid, error)
             return None
         failure: CyborgError | None = None
@@ -196,7 +196,9 @@ class ProgramHandler:
         self.loader.try_update_placement(region.hostname)
 
     def _record_step(self, job: Job, step: ProgramStep, reason: str = '') -> None:
-        self.database.write(programming.record_program_step, job.uuid, step, reason)
+        self.database.write(
+            operations.record_step, job.operations, step, step.progress, reason
+        )
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """Mark the region unusable and end the job."""
@@ -210,7 +212,7 @@ class ProgramHandler:
         try:
             region = self._find_region(payload)
         except DeployableNotFound as error:
-            self.database.write(programming.end_load_without_region, job, error.text)
+            self.database.write(programming.end_load_without_region, job, error)
             return None
         # The agent may have started to load, so the content of the region is unknown.
         self.database.write(
@@ -222,6 +224,5 @@ class ProgramHandler:
     def _end(
         self, job: Job, region: programming.StoredRegion, failure: CyborgError | None
     ) -> None:
-        text = None if failure is None else failure.text
-        self.database.write(programming.end_load, region, job, text)
+        self.database.write(programming.end_load, region, job, failure)
         self.waiters.notify(job.uuid, failure)

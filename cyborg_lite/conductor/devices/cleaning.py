@@ -13,6 +13,7 @@ from oslo_log import log
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.hosts.liveness import check_hosts_up
+from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.db.arqs import occupied_handles
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import cleanings
@@ -28,10 +29,9 @@ from cyborg_lite.model.devices.cleaning import (
 )
 from cyborg_lite.model.hosts import message_rules
 from cyborg_lite.model.jobs import Job
-from cyborg_lite.model.queries import (
-    Query,
-)
-from cyborg_lite.rpc.context import request_context
+from cyborg_lite.model.operations import OperationKind, SubjectType
+from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.context import RequestContext, request_context
 from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Agents, Conductor
 
@@ -186,13 +186,24 @@ class CleaningService:
         return self._database.read(cleanings.list_cleanings, device_uuid, query)
 
     @serves(Conductor.retry_cleaning)
-    def retry(self, selection: UnitSelection, actor: str) -> int:
-        """Clean units again that wait for an operator; return their number."""
-        number = self._database.write(cleanings.retry_cleaning, selection, actor)
+    def retry(
+        self, context: RequestContext, selection: UnitSelection, actor: str
+    ) -> str:
+        """Clean units again that wait for an operator; return the operation."""
+        operation = build_operation(
+            context,
+            OperationKind.CLEANING,
+            SubjectType.DEVICE,
+            selection.device_uuid,
+            unit=selection.unit,
+        )
+        number = self._database.write(
+            cleanings.retry_cleaning, selection, actor, operation
+        )
         LOG.info(
             '%s starts the cleaning of %d units again: %s', actor, number, selection
         )
-        return number
+        return operation.uuid
 
     @serves(Conductor.accept_units)
     def accept(self, selection: UnitSelection, actor: str) -> int:

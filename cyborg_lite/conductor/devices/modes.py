@@ -11,6 +11,7 @@ from typing import Final
 from oslo_log import log
 
 from cyborg_lite.conductor.devices.host_peers import HostPeers
+from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import modes
 from cyborg_lite.db.devices.modes import ModeDevice
@@ -31,6 +32,7 @@ from cyborg_lite.model.devices.modes import (
 from cyborg_lite.model.inventory import report_rules
 from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.jobs import Job, JobState, ModePayload
+from cyborg_lite.model.operations import OperationKind, SubjectType
 from cyborg_lite.rpc.context import RequestContext, request_context
 from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Agents, Conductor
@@ -89,9 +91,13 @@ class ModeService:
             reason = f'it has no such mode. Its modes: {names}.'
             raise ModeRefused(uuid=uuid, mode=mode, reason=reason)
         payload = ModePayload(plan.device_uuid, mode)
-        self.database.write(modes.add_change, payload, context.request_id, generation)
+        operation = build_operation(
+            context, OperationKind.MODE, SubjectType.DEVICE, plan.device_uuid, mode=mode
+        )
+        self.database.write(modes.add_change, payload, operation, generation)
         self.wake()
-        return replace(plan, change=ModeChange(mode, JobState.WAITING))
+        change = ModeChange(mode, JobState.WAITING)
+        return replace(plan, change=change, operation=operation.uuid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +152,7 @@ class ModeHandler:
         context = request_context(job.request_id)
         card = self.peers.agents.set_mode(context, device.hostname, order)
         report_rules.check_report(HostReport(device.hostname, '', (card,)))
-        self.database.write(modes.record_device, device.hostname, card)
+        self.database.write(modes.record_device, device.hostname, card, job)
 
     def _end(self, job: Job, failure: str, *, is_known: bool = True) -> None:
         LOG.error('Job %s did not change the mode: %s', job.uuid, failure)

@@ -7,7 +7,7 @@ An interrupted change starts over with the teardown.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -15,6 +15,7 @@ from oslo_log import log
 
 from cyborg_lite.clients.playbooks import PlaybookOrder, PlaybookRunner
 from cyborg_lite.conductor.devices.host_peers import HostPeers
+from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import reconfigurations
 from cyborg_lite.db.devices.reconfigurations import (
@@ -39,6 +40,7 @@ from cyborg_lite.model.devices.reconfiguration import (
     Phase,
 )
 from cyborg_lite.model.jobs import Job, ReconfigurePayload
+from cyborg_lite.model.operations import OperationKind, SubjectType
 from cyborg_lite.rpc.context import RequestContext, request_context
 from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Conductor
@@ -97,8 +99,15 @@ class ReconfigurationService:
             limit * 1000,
         )
         selects = partial(_affects, hardware_set)
+        operation = build_operation(
+            context,
+            OperationKind.CONFIGURATION,
+            SubjectType.DEVICE,
+            uuid,
+            set=request.hardware_set,
+        )
         record = self.database.write(
-            reconfigurations.add_change, new, selects, context.request_id, generation
+            reconfigurations.add_change, new, selects, operation, generation
         )
         LOG.info(
             '%s starts change %s of device %s by hardware set %s',
@@ -108,7 +117,7 @@ class ReconfigurationService:
             request.hardware_set,
         )
         self.wake()
-        return self.show(uuid)
+        return replace(self.show(uuid), operation=operation.uuid)
 
     def _find_set(self, device: DeviceFacts, name: str) -> HardwareSet:
         matching = self.sets.list_matching(device)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from oslo_log import log
 
+from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
 from cyborg_lite.conductor.providers.sync import SyncMode, SyncResult
 from cyborg_lite.db.core.engine import Database
@@ -14,7 +15,9 @@ from cyborg_lite.errors.hosts import ServiceAlive, ServiceNotFound
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.hosts import RemovedHost
 from cyborg_lite.model.hosts.services import AGENT, Service, ServiceState
+from cyborg_lite.model.operations import NewOperation, OperationKind, SubjectType
 from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Conductor
 
@@ -59,7 +62,9 @@ class HostService:
         """
         return self.database.read(hosts.list_changing_devices, host)
 
-    def forget(self, host: str) -> tuple[RemovedHost, SyncResult]:
+    def forget(
+        self, host: str, operation: NewOperation | None = None
+    ) -> tuple[RemovedHost, SyncResult]:
         """Delete a host with its devices, handles, jobs, agent and providers.
 
         :raises HostNotFound: the host has neither an agent nor devices
@@ -67,7 +72,7 @@ class HostService:
         :raises HostInUse: ARQs of instances use the host
         :raises ServiceUnavailable: Placement does not answer
         """
-        removed = self.database.write(hosts.forget_host, host)
+        removed = self.database.write(hosts.forget_host, host, operation)
         LOG.info('Deleted host %s: %s', host, removed)
         result = self.sync_jobs.sync_in_mode(host, SyncMode(deep=True, prune=True))
         if not result.problems:
@@ -75,11 +80,14 @@ class HostService:
         return removed, result
 
     @serves(Conductor.delete_service)
-    def forget_service(self, uuid: str) -> None:
+    def forget_service(self, context: RequestContext, uuid: str) -> None:
         """Delete a daemon that is down; for an agent, its host with all devices."""
         service = self._find_service(uuid)
         if service.binary == AGENT:
-            self.forget(service.host)
+            kind, subject = OperationKind.FORGET, SubjectType.HOST
+            self.forget(
+                service.host, build_operation(context, kind, subject, service.host)
+            )
             return
         if service.state is ServiceState.UP:
             raise ServiceAlive(binary=service.binary, host=service.host)

@@ -88,9 +88,9 @@ class JobAttempts:
             self._record_lost_lease(job)
         except InvalidJobPayload as error:
             # A retry would read the same payload.
-            self._fail(job, error.text)
+            self._fail(job, error)
         except CyborgError as error:
-            return self._postpone(handler, job, error.text)
+            return self._postpone(handler, job, error)
         except Exception:  # a programming error must not end the worker thread
             LOG.exception('Attempt at job %s (%s) failed', job.uuid, job.type)
             return self._postpone(
@@ -98,13 +98,15 @@ class JobAttempts:
             )
         return None
 
-    def _postpone(self, handler: Handler, job: Job, reason: str) -> Job | None:
+    def _postpone(
+        self, handler: Handler, job: Job, reason: CyborgError | str
+    ) -> Job | None:
         delay = _choose_delay(job)
         LOG.info('Job %s (%s) postponed %d ms: %s', job.uuid, job.type, delay, reason)
         try:
             overdue = self.database.write(queue.postpone_job, job, delay, reason)
             if overdue is not None:
-                return self._expire(handler, overdue, reason)
+                return self._expire(handler, overdue, str(reason))
             self.metrics.count_result(job, POSTPONED)
         except JobLost:
             self._record_lost_lease(job)
@@ -117,7 +119,7 @@ class JobAttempts:
             LOG.exception('Postponing job %s (%s) failed', job.uuid, job.type)
         return None
 
-    def _fail(self, job: Job, reason: str) -> None:
+    def _fail(self, job: Job, reason: CyborgError) -> None:
         LOG.error('Job %s (%s) failed: %s', job.uuid, job.type, reason)
         try:
             self.database.write(queue.fail_job, job, reason)

@@ -16,6 +16,7 @@ from cyborg_lite.db.arqs import usages
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.inventory import device_events
+from cyborg_lite.db.jobs import operations
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.base import CyborgError
 
@@ -35,10 +36,11 @@ class Retention:
     device_events: int
     cleanings: int
     reconfigurations: int
+    operations: int
 
 
 DEFAULT_RETENTION: Final = Retention(
-    usage=400, device_events=90, cleanings=400, reconfigurations=90
+    usage=400, device_events=90, cleanings=400, reconfigurations=90, operations=7
 )
 
 _DeletesRecords = Callable[..., int]  # parameters: session, time
@@ -83,8 +85,9 @@ class Purger:
                 purging.delete_old_services, now - timedelta(seconds=_MONTH)
             ),
             'failed jobs': write(purging.delete_old_failed_jobs, _MONTH),
-            'programming jobs': write(
-                purging.delete_old_program_jobs, now - timedelta(seconds=_DAY)
+            'operations': self._delete_records(
+                operations.delete_old_operations,
+                now - timedelta(days=retention.operations),
             ),
             'ARQ events': sum(
                 write(purging.shorten_history, uuid)

@@ -52,6 +52,7 @@ from cyborg_lite.model.jobs import (
     NovaEventPayload,
     Owner,
     add_bind_generation,
+    name_subject,
     read_bind_generation,
 )
 
@@ -327,7 +328,7 @@ def fail_bind(
     failing = session.scalars(_BEING_BOUND, parameters).all()
     _release_claimed(session, job, uuids, generation)
     if not failing:
-        queue.finish_job(session, job)
+        queue.finish_job(session, job, error)
         return None
     values: dict[str, Any] = {  # column values, and parameters
         'state': State.BIND_FAILED,
@@ -335,7 +336,7 @@ def fail_bind(
     }
     change(session, _END, values | parameters)
     record_step(session, failing, State.BIND_FAILED, Actor.CONDUCTOR, error)
-    return queue.replace_job(session, job, failed)
+    return queue.replace_job(session, job, failed, error)
 
 
 def _release_claimed(
@@ -343,10 +344,14 @@ def _release_claimed(
 ) -> None:
     """Release the handles that a bind has claimed. The caller has locked the ARQs."""
     claimed = list_handles_of_bind(session, uuids, generation)
+    jobs = [
+        queue.release_job(handle.uuid, handle.hostname, job.request_id)
+        for handle in claimed
+        if handle.needs_host
+    ]
+    _, instance = name_subject(job.payload)
+    release.continue_releases(session, [instance, *uuids], jobs)
     for handle in claimed:
-        if handle.needs_host:
-            new_job = queue.release_job(handle.uuid, handle.hostname, job.request_id)
-            queue.add_job(session, new_job)
         if handle.host_down:
             # Free and unclean handles of a host that is down are reserved in Placement.
             queue.add_job(session, queue.placement_sync_job(handle.hostname))

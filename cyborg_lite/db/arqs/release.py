@@ -7,6 +7,7 @@ handle keeps its ARQ until the host has cleaned it, so that no other ARQ can cla
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from sqlalchemy import Select, and_, bindparam, delete, select, update
@@ -21,7 +22,7 @@ from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.tables import Arq, AttachHandle
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.jobs import outbox, queue
+from cyborg_lite.db.jobs import operations, outbox, queue
 from cyborg_lite.db.profiles import former_servers
 from cyborg_lite.errors.arqs import ArqNotFound
 from cyborg_lite.errors.base import CyborgError
@@ -40,7 +41,8 @@ from cyborg_lite.model.devices.cleaning import (
     state_after_use,
 )
 from cyborg_lite.model.devices.devices import AllocatedHandle
-from cyborg_lite.model.jobs import Job
+from cyborg_lite.model.jobs import Job, NewJob
+from cyborg_lite.model.operations import NewOperation, OperationKind, SubjectType
 
 RELEASED: Final = 'Released'
 RELEASE_FAILED: Final = 'ReleaseFailed'
@@ -73,10 +75,14 @@ _DELETE: Final = delete(Arq).where(Arq.uuid.in_(bindparam('uuids')))
 
 
 def unbind_arqs(
-    session: Session, uuids: Sequence[str], scope: Scope, request_id: str | None
+    session: Session,
+    uuids: Sequence[str],
+    scope: Scope,
+    operation: NewOperation | None = None,
 ) -> None:
     """Release the handles of ARQs; the ARQs can be bound again.
 
+    :param operation: that ends when the hosts have cleaned the handles
     :raises ArqNotFound: an ARQ is unknown or out of scope; nothing is changed
     :raises ArqStateConflict: an ARQ is being deleted
     """
@@ -85,7 +91,11 @@ def unbind_arqs(
         if uuid not in {row.uuid for row in rows}:
             raise ArqNotFound(uuid=uuid)
     states = {row.uuid: next_state(State(row.state), Event.UNBIND) for row in rows}
-    _release_handles(session, uuids, request_id)
+    operation = _name_subject(operation, rows)
+    unclean = _release_handles(session, uuids, _request_of(operation), operation)
+    if operation is not None and not unclean:
+        operations.add(session, operation)
+        operations.end_job(session, [operation.uuid])
     # ARQs that were never bound keep their state. So do ARQs whose release has failed:
     # the release is tried again.
     unbound = [uuid for uuid, state in states.items() if state is State.UNBOUND]
@@ -113,7 +123,7 @@ def delete_arqs(
     uuids: Sequence[str],
     scope: Scope,
     of_service: bool,
-    request_id: str | None,
+    operation: NewOperation | None = None,
 ) -> tuple[str, ...]:
     """Delete the ARQs that exist and return the uuids of all others.
 
@@ -121,26 +131,62 @@ def delete_arqs(
     two concurrent calls succeeds. Their release is tried again.
 
     :param of_service: the caller has a service token
+    :param operation: written if hosts must clean handles
     :raises ServiceTokenRequired: an ARQ has an instance and the caller is no service
     """
     rows = _lock_arqs(session, _BY_UUID, {'uuids': uuids}, scope)
     if not of_service and any(row.instance_uuid is not None for row in rows):
         raise ServiceTokenRequired(action='Deleting a bound accelerator request')
-    _delete(session, [row.uuid for row in rows], request_id)
+    _delete_by_client(session, rows, operation)
     deleted = {row.uuid for row in rows if row.state != State.DELETING}
     return tuple(sorted(set(uuids) - deleted))
 
 
 def delete_arqs_of_instance(
-    session: Session, instance: str, scope: Scope, request_id: str | None
+    session: Session,
+    instance: str,
+    scope: Scope,
+    operation: NewOperation | None = None,
 ) -> bool:
     """Delete all ARQs of an instance, if it has any.
 
+    :param operation: written if hosts must clean handles
     :returns: True if a host must clean handles; a job does this
     """
     rows = _lock_arqs(session, _BY_INSTANCE, {'instance': instance}, scope)
     former_servers.record_former_server(session, instance, rows)
-    return _delete(session, [row.uuid for row in rows], request_id)
+    return _delete_by_client(session, rows, operation)
+
+
+def _delete_by_client(
+    session: Session, rows: Sequence[Any], operation: NewOperation | None
+) -> bool:
+    uuids, request_id = [row.uuid for row in rows], _request_of(operation)
+    operation = _name_subject(operation, rows)
+    return _delete(session, uuids, request_id, operation=operation)
+
+
+def _request_of(operation: NewOperation | None) -> str | None:
+    return None if operation is None else operation.request_id
+
+
+def _name_subject(
+    operation: NewOperation | None, rows: Sequence[Any]
+) -> NewOperation | None:
+    """Return the operation with its subject: the instance, or the first ARQ."""
+    if operation is None:
+        return None
+    uuids = [row.uuid for row in rows]
+    subject_type, subject_id = SubjectType.ARQ, next(iter(uuids), '')
+    instances = {row.instance_uuid for row in rows}
+    if len(instances) == 1 and None not in instances:
+        subject_type, subject_id = SubjectType.INSTANCE, instances.pop()
+    return replace(
+        operation,
+        subject_type=subject_type,
+        subject_id=subject_id,
+        parameters={'arqs': uuids},
+    )
 
 
 def delete_failed_arqs(
@@ -191,11 +237,12 @@ def _delete(
     uuids: Sequence[str],
     request_id: str | None,
     actor: Actor = Actor.CLIENT,
+    operation: NewOperation | None = None,
 ) -> bool:
     """Delete ARQs; return True if hosts must clean their handles."""
     if not uuids:
         return False
-    handles = _release_handles(session, uuids, request_id)
+    handles = _release_handles(session, uuids, request_id, operation)
     deleting = {handle.arq_uuid for handle in handles}
     deleted = [uuid for uuid in uuids if uuid not in deleting]
     if deleted:
@@ -221,7 +268,10 @@ def _delete(
 
 
 def _release_handles(
-    session: Session, uuids: Sequence[str], request_id: str | None
+    session: Session,
+    uuids: Sequence[str],
+    request_id: str | None,
+    operation: NewOperation | None = None,
 ) -> list[AllocatedHandle]:
     """Free the handles of ARQs and return those that their hosts must clean first."""
     usages.end_periods(session, uuids)
@@ -232,8 +282,27 @@ def _release_handles(
         # If a bind is still preparing the handle, the bind job writes the release job.
         if not handle.preparing:
             job = queue.release_job(handle.uuid, handle.hostname, request_id)
-            queue.add_job(session, job)
+            queue.add_job(session, replace(job, operation=operation))
+    if operation is not None and any(handle.preparing for handle in unclean):
+        operations.add(session, operation)  # until `continue_releases`
     return unclean
+
+
+def continue_releases(
+    session: Session, subjects: Sequence[str], jobs: Sequence[NewJob]
+) -> None:
+    """Add the release jobs of a bind that has ended, for the operations that wait.
+
+    :param subjects: the instance and the ARQs of the bind
+    """
+    waiting = operations.list_jobless(session, OperationKind.RELEASE, subjects)
+    owners: list[NewOperation | None] = [
+        NewOperation(OperationKind.RELEASE, uuid=uuid) for uuid in waiting
+    ]
+    for job in jobs:
+        for operation in owners or [None]:
+            queue.add_job(session, replace(job, operation=operation))
+    operations.end_job(session, waiting)
 
 
 def _free(session: Session, handles: Sequence[AllocatedHandle]) -> None:

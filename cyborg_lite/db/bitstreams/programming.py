@@ -2,21 +2,17 @@
 """Programming: the stored regions, and the changes that a load makes to them.
 
 While a region is loaded, no ARQ can claim its handles. One statement marks the handles
-as being prepared and checks that all of them were free. Clients can read a programming
-job for a day after its end.
+as being prepared and checks that all of them were free.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 from uuid import uuid4
 
 from sqlalchemy import (
     ColumnElement,
-    ScalarSelect,
     Select,
-    and_,
     delete,
     func,
     insert,
@@ -35,24 +31,17 @@ from cyborg_lite.db.core.tables import (
     Attribute,
     Deployable,
     LoadedRegion,
-    now,
 )
 from cyborg_lite.db.core.tables import Device as DeviceRow
-from cyborg_lite.db.core.tables import ProgramJob as ProgramJobRow
 from cyborg_lite.db.devices import hold
 from cyborg_lite.db.inventory import agents, device_events, reports
 from cyborg_lite.db.inventory.handles import GENERATION_PARAMETER, IS_CURRENT_BIND
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.jobs.payloads import read_payload
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.devices import DeployableInUse, DeployableNotFound
-from cyborg_lite.errors.jobs import JobNotFound
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream
-from cyborg_lite.model.bitstreams.program_jobs import (
-    ProgramJob,
-    ProgramState,
-    ProgramStep,
-)
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.inventory.facts import name_suffix
 from cyborg_lite.model.inventory.host_report import Device
@@ -229,16 +218,11 @@ def _affected_deployables(region: StoredRegion, whole_card: bool) -> Select[int]
 
 
 def begin_load(
-    session: Session,
-    region: StoredRegion,
-    job: NewJob,
-    owner: Owner,
-    project_id: str | None,
+    session: Session, region: StoredRegion, job: NewJob, owner: Owner
 ) -> Job:
     """Reserve a region and add the job that loads it.
 
     :param job: with a ``ProgramPayload``
-    :param project_id: the project that can show the programming job
     :raises DeployableInUse: an ARQ owns a handle of the region, or a job is loading it
         or changes its device
     """
@@ -254,13 +238,13 @@ def begin_load(
     if change(session, reserved) != count:
         reason = 'it is bound, or being programmed already.'
         raise DeployableInUse(uuid=region.uuid, reason=reason)
-    added = queue.add_running_job(session, job, owner)
-    create_program_job(session, added.uuid, region.uuid, payload.image_uuid, project_id)
-    return added
+    details = EventDetails(value=payload.image_uuid)
+    _add_event(session, region.uuid, DeviceEventKind.PROGRAMMING_STARTED, details)
+    return queue.add_running_job(session, job, owner)
 
 
 def end_load(
-    session: Session, region: StoredRegion, job: Job, failure: str | None
+    session: Session, region: StoredRegion, job: Job, failure: CyborgError | None
 ) -> None:
     """Finish the job of a load; ARQs can claim the handles of the region again.
 
@@ -275,14 +259,19 @@ def end_load(
     end_load_without_region(session, job, failure)
 
 
-def end_load_without_region(session: Session, job: Job, failure: str | None) -> None:
+def end_load_without_region(
+    session: Session, job: Job, failure: CyborgError | None
+) -> None:
     """Finish the job of a load whose deployable does not exist any more.
 
     :param failure: why the load failed; None: it succeeded
     :raises JobLost: another conductor took over the job
     """
-    end_program_job(session, job.uuid, failure)
-    queue.finish_job(session, job)
+    if failure is not None:
+        deployable = read_payload(ProgramPayload, job.payload).deployable_uuid
+        details = EventDetails(reason=failure.text[:REASON_MAX_LENGTH])
+        _add_event(session, deployable, DeviceEventKind.PROGRAMMING_FAILED, details)
+    queue.finish_job(session, job, failure)
 
 
 def record_load(
@@ -389,98 +378,12 @@ def _store_image_attributes(
         session.execute(insert(Attribute), rows)
 
 
-# --- programming jobs as shown to clients ---
-
-_RETENTION: Final = timedelta(days=1)
+# --- the history of the device ---
 
 
-def create_program_job(
-    session: Session, uuid: str, deployable: str, image: str, project_id: str | None
+def _add_event(
+    session: Session, deployable: str, kind: DeviceEventKind, details: EventDetails
 ) -> None:
-    """Store a new programming job, and delete those that ended a day ago.
-
-    :param uuid: of the job in the job queue
-    :param deployable: the uuid of the deployable
-    :param image: the uuid of the image
-    """
-    has_expired = and_(
-        ProgramJobRow.state != ProgramState.RUNNING,
-        ProgramJobRow.updated_at < now() - _RETENTION,
-    )
-    change(session, delete(ProgramJobRow).where(has_expired))
-    session.execute(
-        insert(ProgramJobRow).values(
-            uuid=uuid,
-            deployable_uuid=deployable,
-            image_uuid=image,
-            project_id=project_id,
-            state=ProgramState.RUNNING,
-            step=ProgramStep.ACCEPTED,
-            reason='',
-        )
-    )
-    details = EventDetails(value=image)
-    is_device = DeviceRow.id == _device_of(deployable)
-    kind = DeviceEventKind.PROGRAMMING_STARTED
-    device_events.add_events(session, is_device, kind, details)
-
-
-# Any: a uuid, or SQL for it.
-def _device_of(deployable: Any) -> ScalarSelect[int]:
-    """Return SQL for the id of the device of a deployable."""
     device = select(Deployable.device_id).where(Deployable.uuid == deployable)
-    return device.scalar_subquery()
-
-
-def record_program_step(
-    session: Session, uuid: str, step: ProgramStep, reason: str = ''
-) -> None:
-    """Store the step of a running programming job.
-
-    :param reason: why the job waits; empty: the job does not wait
-    """
-    values = {'step': step, 'reason': reason[:REASON_MAX_LENGTH]}
-    change(session, update(ProgramJobRow).where(_is_running(uuid)).values(**values))
-
-
-def end_program_job(session: Session, uuid: str, failure: str | None) -> None:
-    """Store the end of a programming job.
-
-    :param failure: why it failed; None: it succeeded
-    """
-    if failure is None:
-        values = {'state': ProgramState.DONE, 'step': ProgramStep.LOADED, 'reason': ''}
-    else:
-        reason = failure[:REASON_MAX_LENGTH]
-        values = {'state': ProgramState.FAILED, 'reason': reason}
-        _record_failure(session, uuid, reason)
-    change(session, update(ProgramJobRow).where(_is_running(uuid)).values(**values))
-
-
-def _record_failure(session: Session, uuid: str, reason: str) -> None:
-    job = select(ProgramJobRow.deployable_uuid).where(_is_running(uuid))
-    is_device = DeviceRow.id == _device_of(job.scalar_subquery())
-    kind = DeviceEventKind.PROGRAMMING_FAILED
-    device_events.add_events(session, is_device, kind, EventDetails(reason=reason))
-
-
-def _is_running(uuid: str) -> ColumnElement[bool]:
-    return and_(ProgramJobRow.uuid == uuid, ProgramJobRow.state == ProgramState.RUNNING)
-
-
-_PROGRAM_JOB: Final = Record(ProgramJob, ProgramJobRow)
-
-
-def find_program_job(session: Session, uuid: str, project_id: str | None) -> ProgramJob:
-    """Return a programming job.
-
-    :param project_id: the project that must own the job; None: any project
-    :raises JobNotFound: the job does not exist or belongs to another project
-    """
-    statement = _PROGRAM_JOB.select().where(ProgramJobRow.uuid == uuid)
-    if project_id is not None:
-        statement = statement.where(ProgramJobRow.project_id == project_id)
-    row = session.execute(statement).one_or_none()
-    if row is None:
-        raise JobNotFound(uuid=uuid)
-    return _PROGRAM_JOB.read(row)
+    is_device = DeviceRow.id == device.scalar_subquery()
+    device_events.add_events(session, is_device, kind, details)

@@ -27,6 +27,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from cyborg_lite.db.core.column_types import (
     BIG,
     CONSTRAINT_NAMES,
+    LONG_TEXT,
     MYSQL_OPTIONS,
     UtcDateTime,
 )
@@ -469,22 +470,39 @@ class Job(Base):
     created_at: Mapped[int] = mapped_column(BigInteger)
     # The host whose agent the job calls. NULL: none.
     host: Mapped[str | None] = mapped_column(String(255))
+    # The operations that the job belongs to, each with a space after it.
+    operation_uuids: Mapped[str] = mapped_column(LONG_TEXT, default='')
 
 
-class ProgramJob(_Timed, Base):
-    """The progress of a programming call; outlives the row of its job."""
+class Operation(_Timed, Base):
+    """An operation: what clients read of jobs. Outlives the rows of its jobs."""
 
-    __tablename__ = 'program_jobs'
+    __tablename__ = 'operations'
+    __table_args__ = (Index('ix_operations_subject', 'subject_id', 'kind'),)
 
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(BIG, primary_key=True)
     uuid: Mapped[str] = mapped_column(String(36), unique=True)
-    # No foreign key: the result can be read after the device was removed.
-    deployable_uuid: Mapped[str] = mapped_column(String(36))
-    image_uuid: Mapped[str] = mapped_column(String(36))
-    project_id: Mapped[str | None] = mapped_column(String(64))
-    state: Mapped[str] = mapped_column(String(16))
-    step: Mapped[str] = mapped_column(String(16))
+    kind: Mapped[str] = mapped_column(String(16))  # a value of OperationKind
+    subject_type: Mapped[str] = mapped_column(String(32))  # a value of SubjectType
+    subject_id: Mapped[str] = mapped_column(String(255))
+    parameters: Mapped[dict[str, Any]] = mapped_column(JSON)
+    # The project that reads the operation. NULL: only administrators read it.
+    project_id: Mapped[str | None] = mapped_column(String(64), index=True)
+    user_id: Mapped[str | None] = mapped_column(String(64))
+    request_id: Mapped[str | None] = mapped_column(String(64))
+    state: Mapped[str] = mapped_column(String(16), default='waiting')
+    progress: Mapped[int] = mapped_column(default=0)  # percent
+    steps: Mapped[list[dict[str, str]]] = mapped_column(JSON, default=list)
     reason: Mapped[str] = mapped_column(String(255), default='')
+    error_code: Mapped[str | None] = mapped_column(String(64))
+    result: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    # The numbers of its jobs: all, and those that have not ended.
+    jobs: Mapped[int] = mapped_column(default=0)
+    pending: Mapped[int] = mapped_column(default=0)
+    # The state after the end of the pending jobs, if all of them succeed.
+    outcome: Mapped[str] = mapped_column(String(16), default='succeeded')
+    started_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None] = mapped_column(index=True)
 
 
 class UsagePeriod(Base):

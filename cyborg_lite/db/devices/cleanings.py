@@ -44,7 +44,7 @@ from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.devices import hold
 from cyborg_lite.db.inventory import device_events, reports
 from cyborg_lite.db.inventory.handles import HANDLE_FIELDS
-from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.devices import CleaningRefused, DeviceNotFound
 from cyborg_lite.errors.drivers import DeviceBusy
@@ -68,6 +68,7 @@ from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.jobs import CleanPayload, Job, JobType
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
+from cyborg_lite.model.operations import NewOperation
 from cyborg_lite.model.queries import (
     LATEST_FIRST,
     Page,
@@ -177,6 +178,7 @@ def record_progress(
     _store_steps(session, work, progress, values)
     step = (progress.text or job.step)[:_MAX_STEP_TEXT]
     queue.pause_job(session, job, delay_ms, step, progress.reason)
+    operations.record_step(session, job.operations, step)
 
 
 def record_clean(
@@ -216,7 +218,7 @@ def record_clean_failure(
     device, kind = _device_of(work), DeviceEventKind.CLEANING_FAILED
     _add_event(session, device, handle.key, kind, reason)
     _follow(session, handle)
-    queue.finish_job(session, job)
+    queue.finish_job(session, job, reason)
 
 
 # Any: an id, or SQL for it.
@@ -314,19 +316,25 @@ def list_cleanings(
     return DeviceCleanings(tuple(map(_UNIT.read, units)), page, cursor)
 
 
-def retry_cleaning(session: Session, selection: UnitSelection, actor: str) -> int:
+def retry_cleaning(
+    session: Session,
+    selection: UnitSelection,
+    actor: str,
+    operation: NewOperation | None = None,
+) -> int:
     """Clean units again that wait for an operator; return their number.
 
     A unit for one use is cleaned only by this call.
 
     :param actor: name of the operator
+    :param operation: that ends with the last clean
     :raises DeviceNotFound: no device has the uuid
     :raises CleaningRefused: no selected unit waits for an operator
     """
     rows = _lock_waiting(session, selection, 'clean')
     for row in rows:
         job = queue.clean_job(row.uuid, row.hostname, actor)
-        queue.add_job(session, job)
+        queue.add_job(session, replace(job, operation=operation))
     _set_state(session, _is_any(rows), CleanState.DIRTY)
     return len(rows)
 

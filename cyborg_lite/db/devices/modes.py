@@ -22,14 +22,15 @@ from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.devices import hold
 from cyborg_lite.db.devices.hold import HELD
 from cyborg_lite.db.inventory import device_events, reports
-from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.db.jobs import administration, operations, queue
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.devices import DeviceNotFound, ModeRefused
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
-from cyborg_lite.model.devices.modes import ModeChange
+from cyborg_lite.model.devices.modes import ModeChange, list_inventory
 from cyborg_lite.model.inventory.host_report import Device as ReportedDevice
 from cyborg_lite.model.jobs import Job, JobState, JobType, ModePayload, NewJob
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
+from cyborg_lite.model.operations import NewOperation
 
 _LIMIT_MS: Final = 900_000  # until a change counts as failed
 
@@ -85,11 +86,12 @@ def list_changes(session: Session) -> dict[str, ModeChange]:
 def add_change(
     session: Session,
     payload: ModePayload,
-    request_id: str | None,
+    operation: NewOperation | None = None,
     generation: int | None = None,
 ) -> None:
     """Add the job that changes the mode of a device; delete its failed jobs.
 
+    :param operation: that ends with the job
     :param generation: that the device must have; None: any
     :raises DeviceNotFound: no device has the uuid
     :raises GenerationConflict: the device has another generation
@@ -110,8 +112,9 @@ def add_change(
         codec.dump(payload),
         key=device.uuid,
         limit_ms=_LIMIT_MS,
-        request_id=request_id,
+        request_id=None if operation is None else operation.request_id,
         host=device.hostname,
+        operation=operation,
     )
     queue.add_job(session, new_job)
 
@@ -129,6 +132,7 @@ def hold_device(session: Session, job: Job, payload: ModePayload) -> ModeDevice:
     _check_unused(session, device, payload.mode)
     hold.hold_devices(session, [device.id], _hold_reason(payload.mode))
     queue.record_job_step(session, job, HELD)
+    operations.record_step(session, job.operations, HELD, 10)
     queue.add_job(session, queue.placement_sync_job(device.hostname))
     return device
 
@@ -144,9 +148,16 @@ def read_order_time(session: Session, job: Job) -> int:
     return read_now_ms(session)
 
 
-def record_device(session: Session, hostname: str, card: ReportedDevice) -> None:
+def record_device(
+    session: Session, hostname: str, card: ReportedDevice, job: Job
+) -> None:
     """Store a device as its host reports it after the change."""
     reports.store_card(session, hostname, card)
+    inventory = [
+        {'resource_class': item.resource_class, 'total': item.total}
+        for item in list_inventory(card.root)
+    ]
+    operations.record_result(session, job.operations, {'inventory': inventory})
     queue.add_job(session, queue.placement_sync_job(hostname))
 
 

@@ -22,7 +22,7 @@ from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.core.tables import Reconfiguration as RecordRow
 from cyborg_lite.db.devices import hold
 from cyborg_lite.db.devices.hold import HELD
-from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.devices import DeviceNotFound, ReconfigurationRefused
 from cyborg_lite.model.devices.reconfiguration import (
@@ -32,6 +32,7 @@ from cyborg_lite.model.devices.reconfiguration import (
     ReconfigurationState,
 )
 from cyborg_lite.model.jobs import Job, JobType, NewJob, ReconfigurePayload
+from cyborg_lite.model.operations import NewOperation
 
 APPLIED: Final = 'applied'
 """Step of a job whose playbooks have succeeded."""
@@ -121,13 +122,14 @@ def add_change(
     session: Session,
     new: NewReconfiguration,
     selects: Selects,
-    request_id: str | None = None,
+    operation: NewOperation | None = None,
     generation: int | None = None,
 ) -> str:
     """Store a change and its job; return the uuid of the change.
 
     :param selects: returns True for the other devices of the host that the change
         affects
+    :param operation: that ends with the job
     :param generation: that the device must have; None: any
     :raises DeviceNotFound: no device has the uuid
     :raises GenerationConflict: the device has another generation
@@ -160,8 +162,9 @@ def add_change(
         codec.dump(ReconfigurePayload(device.uuid, uuid)),
         key=device.uuid,
         limit_ms=new.limit_ms,
-        request_id=request_id,
+        request_id=None if operation is None else operation.request_id,
         host=device.hostname,
+        operation=operation,
     )
     queue.add_job(session, job)
     return uuid
@@ -212,6 +215,7 @@ def record_progress(
     :raises JobLost: another conductor took over the job
     """
     queue.record_job_step(session, job, HELD)
+    operations.record_step(session, job.operations, phase, 50)
     if lines:
         log = session.scalar(select(RecordRow.log).where(RecordRow.uuid == record_uuid))
         values: dict[str, object] = {
@@ -241,7 +245,7 @@ def end_change(
     :raises JobLost: another conductor took over the job
     """
     payload = read_payload(ReconfigurePayload, job.payload)
-    queue.finish_job(session, job)
+    queue.finish_job(session, job, failure or None)
     statement = _RECORD.select(RecordRow.held_ids, RecordRow.device_id)
     record = session.execute(
         statement.where(RecordRow.uuid == payload.record_uuid)

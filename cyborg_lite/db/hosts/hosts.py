@@ -3,6 +3,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from oslo_db.exception import RetryRequest
@@ -25,7 +26,7 @@ from cyborg_lite.db.core.tables import (
 )
 from cyborg_lite.db.devices import hold
 from cyborg_lite.db.inventory import agents, device_events
-from cyborg_lite.db.jobs import outbox, queue
+from cyborg_lite.db.jobs import administration, outbox, queue
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.arqs import HandlesContended
 from cyborg_lite.errors.drivers import DriverError
@@ -37,6 +38,7 @@ from cyborg_lite.model.hosts.events import HostEvent
 from cyborg_lite.model.hosts.hosts import HostArq, HostSummary, RemovedHost
 from cyborg_lite.model.hosts.services import AGENT, ServiceState
 from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.operations import NewOperation
 
 _MAX_NAMED_ARQS: Final = 10  # in the text of an error
 
@@ -140,12 +142,15 @@ def list_changing_devices(session: Session, host: str) -> tuple[str, ...]:
     return tuple(session.scalars(statement))
 
 
-def forget_host(session: Session, host: str) -> RemovedHost:
+def forget_host(
+    session: Session, host: str, operation: NewOperation | None = None
+) -> RemovedHost:
     """Delete a host with its devices, handles, jobs and agent.
 
     A handle that waits for its host to clean it is deleted too: the device is gone. The
     transaction writes a Placement sync job, which deletes the providers.
 
+    :param operation: that ends with this job; None: there is none
     :raises HostNotFound: the host has neither an agent nor devices
     :raises ServiceAlive: the agent of the host is up, and would report it again
     :raises HostInUse: ARQs of instances use the host
@@ -162,7 +167,8 @@ def forget_host(session: Session, host: str) -> RemovedHost:
     jobs = _delete_jobs(session, host, handles)
     devices = _delete_devices(session, host)
     change(session, delete(Service).where(agent))
-    queue.add_job(session, queue.placement_sync_job(host, deep=True))
+    sync = queue.placement_sync_job(host, deep=True)
+    queue.add_job(session, replace(sync, operation=operation))
     return RemovedHost(
         devices, len(handles), arqs, jobs, tuple(filter(None, providers))
     )
@@ -245,7 +251,8 @@ def _record_unbound(session: Session, failed: ColumnElement[bool]) -> None:
 def _delete_jobs(session: Session, host: str, handles: Collection[str]) -> int:
     of_handle = Job.kind.in_((JobType.RELEASE, JobType.CLEAN)) & Job.key.in_(handles)
     sync = (Job.kind == JobType.PLACEMENT_SYNC) & (Job.key == host)
-    return change(session, delete(Job).where(or_(of_handle, sync)))
+    jobs = or_(of_handle, sync)
+    return administration.delete_jobs(session, jobs, 'The host was removed.')
 
 
 def _delete_devices(session: Session, host: str) -> int:

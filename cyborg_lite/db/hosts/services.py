@@ -29,7 +29,7 @@ from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import Service as Row
 from cyborg_lite.db.devices.telemetry import store_telemetry
 from cyborg_lite.db.inventory import agents
-from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.model.hosts.services import (
     AGENT,
@@ -38,7 +38,7 @@ from cyborg_lite.model.hosts.services import (
     Service,
     ServiceState,
 )
-from cyborg_lite.model.jobs import JobRecord, NewJob
+from cyborg_lite.model.jobs import NewJob
 from cyborg_lite.model.queries import Query
 
 _SERVICES: Final = Collection(
@@ -179,8 +179,8 @@ def _is_repeated(heartbeat: Heartbeat, row: Any) -> bool:
 
 def request_host_job(
     session: Session, new: NewJob, host: str, *, is_refresh: bool
-) -> JobRecord:
-    """Write a job of a host, and return the stored job with its key.
+) -> None:
+    """Write a job of a host.
 
     :param is_refresh: the agent sends a complete report at its next heartbeat
     :raises HostNotFound: no agent of the host is stored
@@ -189,7 +189,7 @@ def request_host_job(
         raise HostNotFound(host=host)
     if is_refresh:
         agents.clear_digest(session, host)
-    return administration.request_job(session, new)
+    queue.add_job(session, new)
 
 
 def delete_service(session: Session, uuid: str) -> None:

@@ -1,30 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Job administration: list, retry and cancel jobs.
+"""Administration of jobs and operations: list, retry and cancel.
 
 Nothing here ends a running job. A conductor ends a cancelled job, because the handler
 of the job type knows which resources it must release.
 """
 
 from collections.abc import Collection as Strings
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NoReturn
 
-from sqlalchemy import case, delete, func, literal, select, update
+from sqlalchemy import ColumnElement, case, delete, func, literal, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_ms
-from cyborg_lite.db.core.query import (
-    Collection,
-    list_page,
-    name_columns,
-)
 from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import Job as Row
-from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs import operations
 from cyborg_lite.db.jobs.queue import CANCELLED
-from cyborg_lite.errors.jobs import JobNotFound, JobRefused
-from cyborg_lite.model.jobs import JobRecord, JobState, JobType, NewJob, job_key
-from cyborg_lite.model.queries import Query
+from cyborg_lite.errors.jobs import OperationRefused
+from cyborg_lite.model.jobs import JobRecord, JobState, JobType, job_key
+from cyborg_lite.model.operations import OperationState
 
 
 def _seconds(milliseconds: int) -> float:
@@ -59,28 +55,6 @@ def list_jobs(
     return tuple(map(_JOB.read, session.execute(statement)))
 
 
-_JOBS: Final = Collection(
-    Row,
-    filters=name_columns(Row, 'uuid', 'kind', 'state'),
-    sorts=name_columns(Row, 'uuid', 'kind', 'state'),
-)
-
-
-def list_job_page(session: Session, query: Query) -> tuple[JobRecord, ...]:
-    """Return the jobs that match the query, in one SELECT.
-
-    :raises InvalidInput: an unknown filter, sort key or marker
-    """
-    return list_page(session, _JOB.select(), query, _JOBS, _JOB.read)
-
-
-def request_job(session: Session, new: NewJob) -> JobRecord:
-    """Write a job that has a key, and return the stored job with this key."""
-    queue.add_job(session, new)
-    statement = _JOB.select().where(Row.kind == new.type, Row.key == new.key)
-    return _JOB.read(session.execute(statement).one())
-
-
 def list_longest_waits(session: Session) -> dict[str, float]:
     """Return the seconds for which the oldest due job has waited, by job type."""
     waiting = Row.state == JobState.WAITING, Row.run_after <= now_ms()
@@ -91,20 +65,48 @@ def list_longest_waits(session: Session) -> dict[str, float]:
     }
 
 
+def retry_operation(session: Session, uuid: str) -> None:
+    """Run the waiting and failed jobs of an operation now.
+
+    :raises OperationRefused: a job is running or cancelled, or there is none
+    """
+    for job in _list_jobs_of(session, uuid):
+        retry_job(session, job)
+
+
+def cancel_operation(session: Session, uuid: str) -> None:
+    """Have a conductor end the jobs of an operation as if their deadline had passed.
+
+    :raises OperationRefused: as ``cancel_job``, or the operation has no job
+    """
+    for job in _list_jobs_of(session, uuid):
+        cancel_job(session, job)
+
+
+def _list_jobs_of(session: Session, operation: str) -> Sequence[str]:
+    has_uuid = Row.operation_uuids.contains(operation, autoescape=True)
+    jobs = session.scalars(select(Row.uuid).where(has_uuid).order_by(Row.id)).all()
+    if not jobs:
+        raise OperationRefused(uuid=operation, reason='it has ended.')
+    return jobs
+
+
 def retry_job(session: Session, uuid: str) -> bool:
     """Run a waiting or failed job now. A failed job gets its full time limit again.
 
-    :returns: False if the job was deleted, because a newer job has its key
-    :raises JobNotFound: the job does not exist
-    :raises JobRefused: the job is running, or was cancelled
+    :returns: False if the job does not exist, or was deleted, because a newer job has
+        its key
+    :raises OperationRefused: the job is running, or was cancelled
     """
     row = _lock_job(session, uuid)
+    if row is None:
+        return False
     is_job = Row.uuid == uuid
     if row.state == JobState.RUNNING:
-        raise JobRefused(job=uuid, reason=f'{row.owner} is running the job.')
+        _refuse(row, f'{row.owner} is running it.')
     if row.state == JobState.WAITING:
         if row.deadline == CANCELLED:
-            raise JobRefused(job=uuid, reason='the job is cancelled.')
+            _refuse(row, 'it is cancelled.')
         change(session, update(Row).where(is_job).values(run_after=now_ms()))
         return True
     key = job_key(row.kind, row.payload)
@@ -120,6 +122,7 @@ def retry_job(session: Session, uuid: str) -> bool:
         'deadline': _renewed_deadline(row.deadline, row.created_at),
         'created_at': now_ms(),
     }
+    operations.reopen_operations(session, row.operation_uuids.split())
     change(session, update(Row).where(is_job).values(**values))
     return True
 
@@ -138,30 +141,42 @@ def cancel_job(session: Session, uuid: str) -> None:
     """Have a conductor end a job as if its deadline had passed.
 
     A waiting job is ended at once. A running job is ended unless it succeeds. A failed
-    job is deleted.
+    job is deleted. A job that does not exist needs nothing.
 
-    :raises JobNotFound: the job does not exist
-    :raises JobRefused: the job is a failed release, which records an unclean device
+    :raises OperationRefused: the job is a failed release, which records an unclean
+        device
     """
     row = _lock_job(session, uuid)
     is_job = Row.uuid == uuid
+    if row is None:
+        return
     if row.state != JobState.FAILED:
         due = case((Row.state == JobState.WAITING, now_ms()), else_=Row.run_after)
         cancelled = {'deadline': literal(CANCELLED), 'run_after': due}
         change(session, update(Row).where(is_job).values(**cancelled))
         return
     if row.kind == JobType.RELEASE:
-        reason = 'the release has failed and the device is not clean. Retry the job.'
-        raise JobRefused(job=uuid, reason=reason)
+        _refuse(row, 'it has failed and the device is not clean. Retry it.')
     change(session, delete(Row).where(is_job))
 
 
-def _lock_job(session: Session, uuid: str) -> Row:
-    """Lock and return the row of a job.
+def _lock_job(session: Session, uuid: str) -> Row | None:
+    return session.scalar(select(Row).where(Row.uuid == uuid).with_for_update())
 
-    :raises JobNotFound: the job does not exist
+
+def _refuse(row: Row, reason: str) -> NoReturn:
+    uuid = (row.operation_uuids.split() or [row.uuid])[0]
+    raise OperationRefused(uuid=uuid, reason=reason)
+
+
+def delete_jobs(session: Session, jobs: ColumnElement[bool], reason: str) -> int:
+    """Delete jobs whose object is gone, and cancel their operations.
+
+    :param jobs: SQL that is true for the jobs
+    :returns: number of deleted jobs
     """
-    row = session.scalar(select(Row).where(Row.uuid == uuid).with_for_update())
-    if row is None:
-        raise JobNotFound(uuid=uuid)
-    return row
+    unfinished = select(Row.operation_uuids).where(jobs, Row.state != JobState.FAILED)
+    for text in session.scalars(unfinished).all():
+        uuids, outcome = text.split(), OperationState.CANCELLED
+        operations.end_job(session, uuids, reason, outcome)
+    return change(session, delete(Row).where(jobs))

@@ -39,6 +39,7 @@ from cyborg_lite.db.core.change import Upsert, Values, change
 from cyborg_lite.db.core.clock import now_ms, read_now_ms
 from cyborg_lite.db.core.records import AnyRow, From, Record
 from cyborg_lite.db.core.tables import Job as Row
+from cyborg_lite.db.jobs import operations
 from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.jobs import (
     CALLER_FIELDS,
@@ -53,7 +54,9 @@ from cyborg_lite.model.jobs import (
     Owner,
     PlacementSyncPayload,
     ReleasePayload,
+    name_subject,
 )
+from cyborg_lite.model.operations import NewOperation, OperationKind, OperationState
 
 _ERROR_MAX_LENGTH: Final = 1000
 _MAX_ADVANCED: Final = 1000  # jobs per call, because databases limit parameters
@@ -63,8 +66,14 @@ _TIMES: Final = {'run_after': now_ms(), 'created_at': now_ms(), 'deadline': _DEA
 _ADD: Final = insert(Row).values(**_TIMES)
 _KEYS: Final = [Row.kind, Row.key]
 _RERUN: Final = {'rerun_requested': Row.rerun_requested + 1}
-_ADD_OR_RERUN: Final = Upsert(Row, _KEYS, also=_RERUN, computed=_TIMES)
-_ADD_OR_WIDEN: Final = Upsert(Row, _KEYS, ['payload'], also=_RERUN, computed=_TIMES)
+# Any: the parameters have various types.
+_RULES: Final[dict[str, Any]] = {
+    'also': _RERUN,
+    'computed': _TIMES,
+    'appended': ['operation_uuids'],
+}
+_ADD_OR_RERUN: Final = Upsert(Row, _KEYS, **_RULES)
+_ADD_OR_WIDEN: Final = Upsert(Row, _KEYS, ['payload'], **_RULES)
 # PyMySQL sends many rows in one statement only if all their values are parameters, and
 # nothing else is one.
 _ADD_MANY: Final = Upsert(
@@ -89,6 +98,7 @@ _JOB: Final = Record(
     abandoned=Row.state == JobState.RUNNING,
     cancelled=func.coalesce(Row.deadline == CANCELLED, false()),
     age=From(lambda milliseconds: milliseconds / 1000, now_ms() - Row.created_at),
+    operations=From(lambda text: tuple(text.split()), Row.operation_uuids),
 )
 _NEW_JOB: Final = Record(NewJob, Row, type=Row.kind)
 _LOCK: Final = _JOB.select().with_for_update(skip_locked=True)
@@ -124,6 +134,16 @@ _FINISH: Final = delete(Row).where(
 LONGEST_WAIT_MS: Final = 600_000
 """No job is postponed for longer."""
 
+SHOWN_ATTEMPTS: Final = 3
+"""Failed attempts after which a job becomes an operation by itself."""
+
+# The kinds of the operations of jobs, where they differ from the job types.
+_KINDS: Final[Mapping[str, str]] = {
+    JobType.PLACEMENT_SYNC: OperationKind.RECONCILE,
+    JobType.CLEAN: OperationKind.CLEANING,
+    JobType.RECONFIGURE: OperationKind.CONFIGURATION,
+}
+
 
 def add_job(session: Session, new: NewJob) -> None:
     """Add a job for any conductor. A job with a key is stored once.
@@ -132,6 +152,8 @@ def add_job(session: Session, new: NewJob) -> None:
     runs once more after its end. If the new job ``widens``, its payload is stored.
     """
     values = _values(new)
+    if new.operation is not None:
+        operations.add(session, new.operation)
     if new.key is None:
         change(session, _ADD, values)
     else:
@@ -173,9 +195,16 @@ def add_running_job(session: Session, new: NewJob, owner: Owner) -> Job:
         awaited=new.limit_ms is not None,
         request_id=new.request_id,
         host=new.host,
+        operations=() if new.operation is None else (new.operation.uuid,),
     )
+    if new.operation is not None:
+        operations.add(session, new.operation, OperationState.RUNNING)
     times = {'lease_ms': owner.lease_ms, 'limit_ms': new.limit_ms}
-    fixed = {'kind': new.type, 'state': JobState.RUNNING}
+    fixed = {
+        'kind': new.type,
+        'state': JobState.RUNNING,
+        'operation_uuids': ''.join(f'{uuid} ' for uuid in job.operations),
+    }
     change(session, _ADD_OWNED, {**_JOB.write(job), **fixed, **times})
     return job
 
@@ -189,6 +218,7 @@ def _values(new: NewJob) -> dict[str, Any]:
         'payload': add_caller(new.payload, new.request_id),
         'state': JobState.WAITING,
         'limit_ms': new.limit_ms,
+        'operation_uuids': '' if new.operation is None else f'{new.operation.uuid} ',
     }
 
 
@@ -274,7 +304,9 @@ def _lease_locked(
         ),
     )
     rows = sorted(rows, key=lambda row: int(row.row_id))
-    return tuple(_JOB.read(row, owner=owner.name) for row in rows)
+    jobs = tuple(_JOB.read(row, owner=owner.name) for row in rows)
+    operations.start(session, (uuid for job in jobs for uuid in job.operations))
+    return jobs
 
 
 def _lock_jobs(
@@ -334,9 +366,12 @@ def _change(
         raise JobLost(job=job.uuid)
 
 
-def finish_job(session: Session, job: Job) -> None:
+def finish_job(
+    session: Session, job: Job, failure: operations.Failure | None = None
+) -> None:
     """Finish the job. It waits again if another run was requested meanwhile.
 
+    :param failure: why its operations fail; None: the job has succeeded
     :raises JobLost: this process has lost the lease
     """
     if (
@@ -344,13 +379,23 @@ def finish_job(session: Session, job: Job) -> None:
         != 1
     ):
         _change(session, job, _AGAIN)
+        return
+    operations.end_job(session, job.operations, failure, _outcome(job))
 
 
-def replace_job(session: Session, job: Job, new: NewJob) -> Job:
+def _outcome(job: Job) -> OperationState:
+    """Return the state of the operations of a job that does not succeed."""
+    return OperationState.CANCELLED if job.cancelled else OperationState.FAILED
+
+
+def replace_job(
+    session: Session, job: Job, new: NewJob, failure: operations.Failure | None = None
+) -> Job:
     """Finish the job and continue with another job in the same row and lease.
 
     One statement, so that at no time neither of the two jobs exists.
 
+    :param failure: why the operations of the job fail; None: they have succeeded
     :raises JobLost: this process has lost the lease
     """
     replacement = replace(
@@ -365,11 +410,13 @@ def replace_job(session: Session, job: Job, new: NewJob) -> Job:
         abandoned=False,
         cancelled=False,
         age=0.0,
+        operations=(),
         is_replacement=True,
     )
     values = _JOB.write(replacement, ['payload', 'attempts', 'step', 'host'])
     values |= {'kind': new.type, 'limit_ms': new.limit_ms, 'last_error': ''}
-    _change(session, job, _BECOME, values)
+    _change(session, job, _BECOME, {**values, 'operation_uuids': ''})
+    operations.end_job(session, job.operations, failure, _outcome(job))
     return replacement
 
 
@@ -381,21 +428,43 @@ def record_job_step(session: Session, job: Job, step: str) -> None:
     _change(session, job, _CHANGE, {'step': step})
 
 
-def postpone_job(session: Session, job: Job, delay_ms: int, error: str) -> Job | None:
+def postpone_job(
+    session: Session, job: Job, delay_ms: int, error: operations.Failure
+) -> Job | None:
     """Let the job run again after a delay.
+
+    A job that no client has requested becomes an operation when it has failed
+    ``SHOWN_ATTEMPTS`` times, so that administrators see, retry and cancel it.
 
     :returns: None, or the expired job if the delay ends after its deadline
     :raises JobLost: this process has lost the lease
     """
     next_run = now_ms() + delay_ms
-    values = {'last_error': error[:_ERROR_MAX_LENGTH]}
+    values = {'last_error': str(error)[:_ERROR_MAX_LENGTH]}
     in_time = or_(Row.deadline.is_(None), next_run < Row.deadline)
     waiting = _WAIT.where(in_time).values(run_after=next_run)
     if change(session, waiting, {**_lease(job), **values}) == 1:
+        uuids = job.operations
+        if not uuids and job.attempts >= SHOWN_ATTEMPTS:
+            uuids = (_show_job(session, job),)
+        operations.note_delay(session, uuids, error)
         return None
     _change(session, job, _CHANGE, values)
     deadline = session.scalar(select(Row.deadline).where(Row.uuid == job.uuid))
     return replace(job, expired=True, cancelled=deadline == CANCELLED)
+
+
+def _show_job(session: Session, job: Job) -> str:
+    """Store an operation that shows a job, and return its uuid."""
+    subject_type, subject_id = name_subject(job.payload)
+    kind = _KINDS.get(job.type, job.type)
+    new = NewOperation(
+        OperationKind(kind), subject_type, subject_id, request_id=job.request_id
+    )
+    operations.add(session, new)
+    statement = update(Row).where(Row.uuid == job.uuid)
+    change(session, statement.values(operation_uuids=f'{new.uuid} '))
+    return new.uuid
 
 
 def pause_job(
@@ -428,19 +497,22 @@ def withdraw_cancellation(
     _change(session, job, _WAIT.values(**values))
 
 
-def fail_job(session: Session, job: Job, error: str) -> None:
+def fail_job(session: Session, job: Job, error: operations.Failure) -> None:
     """Mark the job as failed for the operator; a new job may have its key.
 
     :raises JobLost: this process has lost the lease
     """
+    # Operations may have been added since the job was leased.
+    uuids = session.scalar(select(Row.operation_uuids).where(Row.uuid == job.uuid))
     values = {
         'state': JobState.FAILED,
         'key': None,
         'owner': None,
         'lease_until': None,
-        'last_error': error[:_ERROR_MAX_LENGTH],
+        'last_error': str(error)[:_ERROR_MAX_LENGTH],
     }
     _change(session, job, _CHANGE, values)
+    operations.end_job(session, (uuids or '').split(), error, _outcome(job))
 
 
 def return_jobs(session: Session, owner: Owner, uuids: Sequence[str]) -> None:

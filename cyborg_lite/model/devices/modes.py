@@ -89,6 +89,7 @@ class DevicePlan:
     stored: str | None = None
     arqs: tuple[str, ...] = ()  # uuids of the ARQs that use the device
     change: ModeChange | None = None  # None: no change runs or has failed
+    operation: str = ''  # uuid of the operation that the call has started; empty: none
 
     @property
     def current_modes(self) -> tuple[str, ...]:

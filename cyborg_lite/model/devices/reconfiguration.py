@@ -244,6 +244,7 @@ class DeviceConfiguration:
     sets: tuple[SetView, ...] = ()
     arqs: tuple[str, ...] = ()  # uuids of the ARQs that use an affected device
     changes: tuple[Reconfiguration, ...] = ()  # the latest first
+    operation: str = ''  # uuid of the operation that the call has started; empty: none
 
 
 def parse_hardware_sets(data: object) -> HardwareSets:

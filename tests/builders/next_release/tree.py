@@ -60,8 +60,9 @@ _REPLACEMENTS: Final = (
     _Replacement(schema_check, repr(schema.NEWEST), repr(schema.EXPANSION)),
     _Replacement(
         tables,
-        'request_id: Mapped[str | None] = mapped_column(',
-        "request_id: Mapped[str | None] = mapped_column('origin', ",
+        'request_id: Mapped[str | None] = mapped_column(String(64))\n    created_at',
+        "request_id: Mapped[str | None] = mapped_column('origin', String(64))\n"
+        '    created_at',
     ),
     _Replacement(
         online_migrations,

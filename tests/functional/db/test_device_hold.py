@@ -39,7 +39,7 @@ def test_load_beside_hold_one_is_refused(database: Database) -> None:
     def load() -> None:
         with suppress(DeployableInUse):
             begin = programming.begin_load
-            loads.append(database.write(begin, region, job, OWNER, None))
+            loads.append(database.write(begin, region, job, OWNER))
 
     thread = threading.Thread(target=load)
 

@@ -44,6 +44,7 @@ class WsgiAdapter:
         response = requests.Response()
         response.status_code = answer.status
         response._content = answer.body
+        response.headers.update(answer.headers)
         return response
 
 

@@ -28,11 +28,13 @@ from cyborg_lite.db.arqs import arqs
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable
 from cyborg_lite.db.devices import deployables, devices
+from cyborg_lite.db.jobs import operations
 from cyborg_lite.db.profiles import profiles
 from cyborg_lite.model.arqs import arqs as arq_model
 from cyborg_lite.model.capacity.explanations import ProviderCapacity
 from cyborg_lite.model.devices.devices import DeployableRecord, DeviceRecord
 from cyborg_lite.model.jobs import Job, Owner
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.arguments import dump_answer
@@ -221,3 +223,6 @@ def complete_binds(session: Session, uuids: list[str]) -> None:
                 arq_uuid=arq.uuid,
             )
         )
+        subjects = [arq.instance_uuid or '']
+        unfinished = operations.list_unfinished(session, OperationKind.BIND, subjects)
+        operations.end_job(session, [uuid for uuid, _ in unfinished])

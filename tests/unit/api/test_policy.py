@@ -133,10 +133,11 @@ ROUTES: Final = [
     ('cyborg:attribute:delete', ADMINS, [f'DELETE /attributes/{U}']),
     ('cyborg:bitstream:get_all', ADMINS, ['GET /bitstreams']),
     ('cyborg:job:get_one', ADMINS, [f'GET /jobs/{U}']),
-    ('cyborg:job:get_all', ADMINS, ['GET /jobs']),
-    ('cyborg:job:create', ADMINS, ['POST /jobs']),
-    ('cyborg:job:retry', ADMINS, [f'POST /jobs/{U}/retry']),
-    ('cyborg:job:cancel', ADMINS, [f'POST /jobs/{U}/cancel']),
+    ('cyborg:operation:get_all', READERS, ['GET /operations']),
+    ('cyborg:operation:get_one', READERS, [f'GET /operations/{U}']),
+    ('cyborg:operation:create', ADMINS, ['POST /operations']),
+    ('cyborg:operation:retry', ADMINS, [f'POST /operations/{U}/retry']),
+    ('cyborg:operation:cancel', ADMINS, [f'POST /operations/{U}/cancel']),
 ]
 CASES: Final = [
     (rule, name, request, name in allowed)

@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the commands on bitstreams."""
 
-from datetime import UTC, datetime
-from uuid import uuid4
-
 import pytest
 from osc_lib import exceptions
 
 from cyborg_lite.model.bitstreams.listing import ListedBitstream
-from cyborg_lite.model.bitstreams.program_jobs import (
-    ProgramJob,
-    ProgramState,
-    ProgramStep,
-)
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.device_rows import add_deployable
+from tests.builders.job_records import build_operation
 from tests.builders.patches import IMAGE
 from tests.support.api.command_line import read_json, run_command
 from tests.support.api.conversation import Client
@@ -35,17 +29,16 @@ def test_list_shows_verdict_for_deployable(client: Client) -> None:
 def start_load(client: Client) -> str:
     """Have the conductor run a job for ever; return the uuid of the deployable."""
     uuid = add_deployable(client.conductor.database).uuid
-    states = ProgramState.RUNNING, ProgramStep.ACCEPTED
-    at = datetime(2026, 11, 21, tzinfo=UTC)
-    job = ProgramJob(str(uuid4()), uuid, IMAGE, *states, '', at)
-    client.conductor.answers |= {'start_programming': job, 'show_program_job': job}
+    operation = build_operation(OperationKind.PROGRAM, subject_id=uuid)
+    answers = {'start_programming': operation, 'list_operations': (operation,)}
+    client.conductor.answers |= answers
     return uuid
 
 
 def test_load_starts_job(client: Client) -> None:
     uuid = start_load(client)
     job = read_json(client, 'bitstream load', uuid, IMAGE)
-    assert (job['deployable_uuid'], job['state']) == (uuid, 'running')
+    assert (job['subject']['id'], job['state']) == (uuid, 'running')
     images = client.conductor.list_arguments('start_programming', 'image_uuid')
     assert images == [IMAGE]
 

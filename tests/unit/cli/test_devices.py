@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import pytest
 from osc_lib import exceptions
 
-from cyborg_lite.cli import devices
 from cyborg_lite.errors.devices import ModeRefused
 from cyborg_lite.model.devices.cleaning import (
     CleaningRecord,
@@ -91,7 +90,7 @@ def test_clean_list_shows_units_or_history(client: Client, device: str) -> None:
 
 
 def test_clean_retry_starts_clean(client: Client, device: str) -> None:
-    client.conductor.answers['retry_cleaning'] = 1
+    client.conductor.answers['retry_cleaning'] = 'operation'
     (unit,) = read_json(client, 'device clean retry', device, '--unit', UNIT)
     assert unit['Unit'] == UNIT
     (selection,) = client.conductor.list_arguments('retry_cleaning', 'selection')
@@ -99,20 +98,6 @@ def test_clean_retry_starts_clean(client: Client, device: str) -> None:
     del client.conductor.answers['retry_cleaning']
     with pytest.raises(exceptions.CommandError, match='HTTP 409'):
         run_command(client, 'device clean retry', device)
-
-
-def test_progress_of_cleans_waits_for_dirty_units() -> None:
-    units = [
-        {'unit': 'a', 'state': 'clean', 'reason': None},
-        {'unit': 'b', 'state': 'dirty', 'reason': None},
-        {'unit': 'c', 'state': 'clean_failed', 'reason': 'refused'},
-        {'unit': 'd', 'state': 'used', 'reason': None},
-    ]
-    progress = devices.measure_cleans({'units': units}, None)
-    assert (progress.percent, progress.is_finished, progress.failure) == (75, False, '')
-    failure = devices.measure_cleans({'units': units}, 'c')
-    assert (failure.is_finished, failure.failure) == (True, 'c: refused')
-    assert devices.measure_cleans({'units': units}, 'a').failure == ''
 
 
 def test_mode_list_shows_change_of_inventory(client: Client, device: str) -> None:
@@ -155,19 +140,3 @@ def test_mode_apply_ignores_devices_without_difference(
         plan = replace(find_plan(client), declared=declared)
         client.conductor.answers['plan_modes'] = plan
         assert read_json(client, 'device mode apply', 'compute-1') == []
-
-
-@pytest.mark.parametrize(
-    ('change', 'current', 'is_finished', 'failure'),
-    [
-        (None, 'sym', True, ''),
-        (None, 'dc', False, 'The mode is dc.'),
-        ({'state': 'running', 'reason': None}, 'dc', False, ''),
-        ({'state': 'failed', 'reason': 'busy'}, 'dc', False, 'The change failed: busy'),
-    ],
-)
-def test_progress_of_mode_ends_with_change(
-    change: dict[str, str] | None, current: str, is_finished: bool, failure: str
-) -> None:
-    progress = devices.measure_mode({'change': change, 'current': current}, 'sym')
-    assert (progress.is_finished, progress.failure) == (is_finished, failure)

@@ -64,25 +64,3 @@ def test_setting_without_value_is_refused() -> None:
     for text in ('vgpus', '=4', ''):
         with pytest.raises(argparse.ArgumentTypeError):
             reconfiguration.parse_setting(text)
-
-
-@pytest.mark.parametrize(
-    ('state', 'finished_at', 'is_finished', 'failure'),
-    [
-        ('running', None, False, ''),
-        ('succeeded', 'T', True, ''),
-        ('failed', 'T', False, 'The change failed: a fan'),
-    ],
-)
-def test_progress_ends_with_change(
-    state: str, finished_at: str | None, is_finished: bool, failure: str
-) -> None:
-    change = {
-        'state': state,
-        'phase': 'apply',
-        'tasks': 3,
-        'reason': 'a fan',
-        'finished_at': finished_at,
-    }
-    progress = reconfiguration.measure_change(change)
-    assert (progress.is_finished, progress.failure) == (is_finished, failure)

@@ -8,9 +8,8 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.sql import Executable
 
 from cyborg_lite.db import purging
-from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import ArqEvent, ProgramJob, Service
+from cyborg_lite.db.core.tables import ArqEvent, Service
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.model.arqs.arqs import Actor
@@ -34,16 +33,6 @@ def test_delete_old_services_spares_recent_and_used(database: Database) -> None:
     execute(database, update(Service).values(heartbeat_at=BEFORE))
     assert database.write(purging.delete_old_services, LIMIT) == 1
     assert len(database.read(services.list_services)) == 1
-
-
-def test_delete_old_program_jobs_spares_running_jobs(database: Database) -> None:
-    for uuid in ('running', 'ended'):
-        database.write(programming.create_program_job, uuid, 'd', 'i', None)
-    database.write(programming.end_program_job, 'ended', 'CRC error')
-    execute(database, update(ProgramJob).values(updated_at=AFTER))
-    assert database.write(purging.delete_old_program_jobs, LIMIT) == 0
-    execute(database, update(ProgramJob).values(updated_at=BEFORE))
-    assert database.write(purging.delete_old_program_jobs, LIMIT) == 1
 
 
 def test_shorten_history_deletes_steps_above_maximum(database: Database) -> None:

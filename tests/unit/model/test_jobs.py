@@ -15,8 +15,8 @@ from cyborg_lite.model.jobs import (
     ProgramPayload,
     ReleasePayload,
     add_bind_generation,
-    describe_payload,
     job_key,
+    name_subject,
     read_bind_generation,
 )
 
@@ -64,17 +64,17 @@ def test_add_bind_generation_returns_changed_copy() -> None:
 @pytest.mark.parametrize(
     ('payload', 'description'),
     [
-        (BIND, 'instance instance'),
-        (ReleasePayload('h1'), 'handle h1'),
-        (PlacementSyncPayload('compute-1'), 'host compute-1'),
-        (ProgramPayload('d1', 'i1', is_shell=False), 'deployable d1'),
-        (AuditPayload(), None),
+        (BIND, ('instance', 'instance')),
+        (ReleasePayload('h1'), ('attach_handle', 'h1')),
+        (PlacementSyncPayload('compute-1'), ('host', 'compute-1')),
+        (ProgramPayload('d1', 'i1', is_shell=False), ('deployable', 'd1')),
+        (AuditPayload(), ('', '')),
     ],
 )
-def test_describe_payload_names_main_object(
-    payload: JobPayload, description: str | None
+def test_name_subject_names_main_object(
+    payload: JobPayload, description: tuple[str, str]
 ) -> None:
-    assert describe_payload(codec.dump(payload)) == description
+    assert name_subject(codec.dump(payload)) == description
 
 
 def test_read_bind_generation_of_other_type_raises() -> None:

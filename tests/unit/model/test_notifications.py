@@ -16,6 +16,7 @@ import jsonschema
 import pytest
 from sqlalchemy import select, update
 
+from cyborg_lite import codec
 from cyborg_lite.db.arqs import arqs, release
 from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.core.engine import Database
@@ -26,10 +27,12 @@ from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import outbox
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.db.profiles import profiles
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.cleaning import UnitSelection
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.inventory.host_report import Health
+from cyborg_lite.model.jobs import JobType, NewJob, ProgramPayload
 from cyborg_lite.model.notifications import (
     DEVICE_EVENT_TYPES,
     ArqPayload,
@@ -43,6 +46,7 @@ from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.bound_arqs import create_bound_instance
 from tests.builders.reports import card, report
+from tests.builders.rows import OWNER
 from tests.servers.databases import create_sqlite_file
 
 FOLDER: Final = Path(__file__).parents[3] / 'doc' / 'notifications'
@@ -107,9 +111,13 @@ def _change_devices(database: Database) -> None:
     deployable = database.read(
         lambda session: session.scalars(select(Deployable.uuid)).all()[-1]
     )
-    job, image = str(UUID(int=8)), str(UUID(int=9))
-    database.write(programming.create_program_job, job, deployable, image, None)
-    database.write(programming.end_program_job, job, 'CRC error')
+    payload = ProgramPayload(deployable, str(UUID(int=9)), is_shell=False)
+    region = database.read(programming.find_region, deployable)
+    change = update(AttachHandle).values(arq_uuid=None, preparing=False)
+    database.write(lambda session: session.execute(change))
+    new = NewJob(JobType.PROGRAM, codec.dump(payload))
+    job = database.write(programming.begin_load, region, new, OWNER)
+    database.write(programming.end_load, region, job, InvalidInput(reason='CRC error'))
     database.write(reports.store_report, report())
 
 

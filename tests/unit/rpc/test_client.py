@@ -115,7 +115,7 @@ class Services:
         return Page.build((), 'W10')
 
     @serves(Conductor.unbind_arqs)
-    def unbind_arqs(self, uuids: Sequence[str]) -> None:
+    def unbind_arqs(self, uuids: Sequence[str]) -> str:
         raise ArqNotFound(uuid=uuids[0])
 
 

@@ -25,7 +25,7 @@ class ArqService:
         self.contexts: list[RequestContext] = []
 
     @serves(Conductor.unbind_arqs)
-    def unbind(self, context: RequestContext, uuids: Sequence[str]) -> None:
+    def unbind(self, context: RequestContext, uuids: Sequence[str]) -> str:
         self.contexts.append(context)
         raise ArqNotFound(uuid=uuids[0])
 

@@ -106,7 +106,7 @@ def test_accept_unit_records_name(newest: Client) -> None:
 def test_retry_without_body_cleans_all_units(newest: Client) -> None:
     path = add_failed(newest)
     assert newest.as_(MANAGER).post(f'{path}/retry').status == 403
-    newest.conductor.answers['retry_cleaning'] = 1
+    newest.conductor.answers['retry_cleaning'] = 'operation'
     assert newest.post(f'{path}/retry').status == 202
     (selection,) = newest.conductor.list_arguments('retry_cleaning', 'selection')
     assert selection.unit == ''

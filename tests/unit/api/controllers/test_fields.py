@@ -82,11 +82,12 @@ def test_older_microversion_does_not_know_fields(
         assert (answer.status, 'argument fields' in answer.fault) == (400, True)
 
 
-def test_fields_of_job(newest: Client) -> None:
-    job = newest.post('/jobs', {'kind': 'audit'}).json
-    expected = {'kind': 'audit', 'links': job['links']}
-    assert newest.get('/jobs?fields=kind').json['jobs'] == [expected]
-    assert newest.get(f'/jobs/{job["uuid"]}?fields=kind').json == expected
+def test_fields_of_operation(newest: Client) -> None:
+    operation = newest.post('/operations', {'kind': 'audit'}).json
+    expected = {'kind': 'audit', 'links': operation['links']}
+    assert newest.get('/operations?fields=kind').json['operations'] == [expected]
+    path = f'/operations/{operation["uuid"]}?fields=kind'
+    assert newest.get(path).json == expected
 
 
 def test_unlike_field_is_refused_with_valid_fields(newest: Client) -> None:

@@ -12,7 +12,7 @@ FILTERS = [
     ('/accelerator_requests', 'state', 'Initial,Bound'),
     ('/devices', 'status', 'enabled,maintaining'),
     ('/devices', 'health', 'ok,degraded'),
-    ('/jobs', 'state', 'waiting,failed'),
+    ('/operations', 'state', 'waiting,failed'),
     ('/services', 'state', 'up,down'),
 ]
 

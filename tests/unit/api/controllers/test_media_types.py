@@ -5,17 +5,13 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.model.bitstreams.program_jobs import (
-    ProgramJob,
-    ProgramState,
-    ProgramStep,
-)
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.device_rows import add_deployable, add_device
+from tests.builders.job_records import build_operation
 from tests.builders.patches import build_program_patch
 from tests.support.api.conversation import Client
 
 PATCH = {'Content-Type': 'application/json-patch+json'}
-STATES = ProgramState.RUNNING, ProgramStep.ACCEPTED
 
 
 @pytest.fixture
@@ -24,8 +20,8 @@ def paths(client: Client) -> dict[str, Any]:
     client.create_profile('dp1')
     device = add_device(client.conductor.database).uuid
     record = add_deployable(client.conductor.database)
-    client.conductor.answers['start_programming'] = ProgramJob(
-        record.uuid, record.uuid, record.uuid, *STATES, '', record.created_at
+    client.conductor.answers['start_programming'] = build_operation(
+        OperationKind.PROGRAM, parameters={'image_uuid': record.uuid}
     )
     deployable = record.uuid
     status = {'op': 'replace', 'path': '/status', 'value': 'maintaining'}

@@ -105,7 +105,7 @@ def test_status_failed_job_returns_1(
     assert main.main(options) == 1
     out = capsys.readouterr().out
     assert parse_row('release', out) == ['release', '0', '0', '1']
-    assert 'openstack accelerator job list' in out
+    assert 'openstack accelerator operation list' in out
 
 
 def test_status_without_daemons_returns_1(

@@ -10,6 +10,7 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob
+from cyborg_lite.model.operations import NewOperation, OperationKind
 from tests.builders.bound_arqs import create_bound_instance
 from tests.builders.rows import OWNER, owners, states
 from tests.builders.service_rows import mark_down
@@ -21,7 +22,8 @@ EVERYBODY = Scope(project_id=None)
 def delete_bound_arq(database: Database) -> tuple[list[str], Job]:
     """Delete a bound ARQ whose handle the agent must clean; return its release job."""
     uuids, instance = create_bound_instance(database, 1, needs_host=True)
-    database.write(release.delete_arqs_of_instance, instance, EVERYBODY, 'req-1')
+    operation = NewOperation(OperationKind.RELEASE, request_id='req-1')
+    database.write(release.delete_arqs_of_instance, instance, EVERYBODY, operation)
     (job,) = database.write(queue.lease_jobs, OWNER, 10)
     return uuids, job
 

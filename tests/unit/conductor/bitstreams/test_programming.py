@@ -19,24 +19,19 @@ from cyborg_lite.conductor.bitstreams.programming import (
 from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle
-from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.errors.arqs import HandlesContended
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.bitstreams import BitstreamRefused, LoadingFailed
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.devices import DeployableInUse, DeployableNotFound
 from cyborg_lite.errors.drivers import DriverError
-from cyborg_lite.errors.jobs import JobNotFound
 from cyborg_lite.model.bitstreams.bitstreams import FUNCTION
 from cyborg_lite.model.bitstreams.bitstreams import SHELL as SHELL_KEY
-from cyborg_lite.model.bitstreams.program_jobs import (
-    ProgramJob,
-    ProgramState,
-    ProgramStep,
-)
 from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.inventory.host_report import Deployable
 from cyborg_lite.model.jobs import Job, JobType
+from cyborg_lite.model.operations import Operation, OperationState
 from cyborg_lite.rpc.context import RequestContext, daemon_context
 from tests.builders.bitstream_files import (
     IMAGE_ID,
@@ -93,16 +88,19 @@ class Console:
         uuid = self.cloud.record().uuid
         return self.programming.program(ADMIN, uuid, image_id)
 
-    def start(self) -> ProgramJob:
+    def start(self) -> Operation:
         uuid = self.cloud.record().uuid
         return self.programming.start(ADMIN, uuid, IMAGE_ID)
 
-    def finish(self, job: ProgramJob) -> ProgramJob:
+    def read(self, uuid: str) -> Operation:
+        return self.cloud.database.read(operations.read_operation, uuid)
+
+    def finish(self, job: Operation) -> Operation:
         """Wait for the end of the attempt and return the job."""
         assert self.handler.finished.wait(30)
         self.runner.stop()
         self.runner.wait()
-        return self.programming.show_job(ADMIN, job.uuid)
+        return self.read(job.uuid)
 
 
 @pytest.fixture
@@ -283,9 +281,9 @@ def test_program_shell_with_bound_region_raises(database: Database) -> None:
 
 def test_start_job_shows_success(console: Console) -> None:
     job = console.start()
-    assert (job.state, job.step) == (ProgramState.RUNNING, ProgramStep.ACCEPTED)
+    assert (job.state, job.progress) == (OperationState.RUNNING, 0)
     finished = console.finish(job)
-    assert (finished.state, finished.progress) == (ProgramState.DONE, 100)
+    assert (finished.state, finished.progress) == (OperationState.SUCCEEDED, 100)
     assert console.cloud.record().bitstream_id == IMAGE_ID
 
 
@@ -293,7 +291,8 @@ def test_start_job_failed_shows_reason(console: Console) -> None:
     failure = LoadingFailed(image=IMAGE_ID, reason='CRC error')
     console.cloud.agents.cannot_load = failure
     finished = console.finish(console.start())
-    assert (finished.state, finished.step) == (ProgramState.FAILED, ProgramStep.LOADING)
+    steps = [step['name'] for step in finished.steps]
+    assert (finished.state, steps) == (OperationState.FAILED, ['checking', 'loading'])
     assert finished.reason == failure.text
     assert console.cloud.read_inventory() == (1, 1)
 
@@ -301,8 +300,8 @@ def test_start_job_failed_shows_reason(console: Console) -> None:
 def test_start_agent_down_hides_hostname(console: Console) -> None:
     console.cloud.agents.down_hosts = {HOST}
     waiting = console.finish(console.start())
-    assert waiting.state is ProgramState.RUNNING
-    assert waiting.reason == 'The agent of its host does not answer.'
+    assert waiting.state is OperationState.WAITING
+    assert waiting.steps[-1]['reason'] == 'The agent of its host does not answer.'
 
 
 def test_start_job_expired_shows_failure(console: Console) -> None:
@@ -317,21 +316,8 @@ def test_start_job_expired_shows_failure(console: Console) -> None:
         console.cloud.database, console.cloud.loader, ProgramWaiters()
     )
     handler.expire(job, 'The deadline passed before an attempt succeeded.')
-    assert (
-        console.programming.show_job(ADMIN, started.uuid).state is ProgramState.FAILED
-    )
+    assert console.read(started.uuid).state is OperationState.FAILED
     assert console.cloud.read_inventory() == (1, 1)
-
-
-def test_show_job_other_project_raises(console: Console) -> None:
-    job = console.start()
-    for project, sees in (('a' * 32, True), ('b' * 32, False), (None, False)):
-        context = RequestContext(roles=['member'], project_id=project)
-        if sees:
-            assert console.programming.show_job(context, job.uuid).uuid == job.uuid
-        else:
-            with pytest.raises(JobNotFound):
-                console.programming.show_job(context, job.uuid)
 
 
 def test_list_bitstreams_for_deployable_sorts_best_first(console: Console) -> None:

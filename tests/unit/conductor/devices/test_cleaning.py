@@ -27,7 +27,7 @@ from cyborg_lite.model.devices.cleaning import (
 )
 from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.queries import LATEST_FIRST
-from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.context import RequestContext, daemon_context
 from cyborg_lite.rpc.interface import Agents
 from tests.builders.rows import OWNER, PROJECT, add_arqs
 from tests.builders.service_rows import mark_down
@@ -149,7 +149,7 @@ def test_failed_step_withholds_unit(database: Database) -> None:
     (unit,) = read_units(database, device)
     assert (unit.state, unit.reason) == ('clean_failed', 'medium error')
     service = CleaningService(database)
-    assert service.retry(UnitSelection(device), 'Jo') == 1
+    assert service.retry(daemon_context(), UnitSelection(device), 'Jo')
     run(database, ScriptedAgents(build_progress(SUCCEEDED, 'erase', 'verify')))
     first, second = service.list(device, LATEST_FIRST).cleanings
     assert (first.state, first.actor, second.state) == ('succeeded', 'Jo', 'failed')

@@ -16,9 +16,12 @@ from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.hosts import ServiceAlive, ServiceNotFound
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR
+from cyborg_lite.rpc.context import RequestContext
 from tests.builders.rows import HOST, add_card
 from tests.builders.service_rows import mark_down, record_heartbeat
 from tests.doubles.placement import FakePlacement
+
+CONTEXT = RequestContext(user_id='a', request_id='req-1', is_admin=True)
 
 
 @pytest.fixture
@@ -50,7 +53,7 @@ def test_forget_service_of_agent_deletes_host_and_providers(
     assert hosts.set_status(HOST, DeviceStatus.MAINTAINING, 'gone') == 1
     assert rp_uuid in placement.providers
     mark_down(database, HOST)
-    hosts.forget_service(service_uuid(database, AGENT))
+    hosts.forget_service(CONTEXT, service_uuid(database, AGENT))
     assert rp_uuid not in placement.providers
     assert not database.read(services.list_services)
     assert not database.read(administration.list_jobs)
@@ -82,13 +85,13 @@ def test_forget_service_of_conductor_keeps_agent_of_host(
     record_heartbeat(database, HOST)
     record_heartbeat(database, 'controller', CONDUCTOR)
     with pytest.raises(ServiceAlive, match='controller'):
-        hosts.forget_service(service_uuid(database, CONDUCTOR))
+        hosts.forget_service(CONTEXT, service_uuid(database, CONDUCTOR))
     mark_conductor_down(database)
-    hosts.forget_service(service_uuid(database, CONDUCTOR))
+    hosts.forget_service(CONTEXT, service_uuid(database, CONDUCTOR))
     (agent,) = database.read(services.list_services)
     assert agent.binary == AGENT
     with pytest.raises(ServiceAlive):
-        hosts.forget_service(agent.uuid)
+        hosts.forget_service(CONTEXT, agent.uuid)
 
 
 def mark_conductor_down(database: Database) -> None:
@@ -104,7 +107,7 @@ def mark_conductor_down(database: Database) -> None:
 
 def test_forget_service_unknown_raises(hosts: HostService) -> None:
     with pytest.raises(ServiceNotFound):
-        hosts.forget_service(str(uuid4()))
+        hosts.forget_service(CONTEXT, str(uuid4()))
 
 
 def test_forget_placement_down_leaves_job(

@@ -10,7 +10,7 @@ from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
 from cyborg_lite.db.arqs import arqs, binding, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.errors.jobs import JobRefused
+from cyborg_lite.errors.jobs import OperationRefused
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import JobState, JobType, NewJob
 from cyborg_lite.model.queries import Query
@@ -74,7 +74,7 @@ def test_cancel_release_keeps_failed_job_and_handle(database: Database) -> None:
     (stored,) = database.read(administration.list_jobs)
     assert stored.state is JobState.FAILED
     # A failed release can only be retried. The retry releases the handle.
-    with pytest.raises(JobRefused):
+    with pytest.raises(OperationRefused):
         database.write(administration.cancel_job, waiting.uuid)
     database.write(administration.retry_job, waiting.uuid)
     (next_job,) = database.write(queue.lease_jobs, OWNER, 10)

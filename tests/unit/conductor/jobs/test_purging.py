@@ -12,25 +12,26 @@ from sqlalchemy import func, insert, select, update
 from cyborg_lite.conductor.jobs.purging import Purger, Retention
 from cyborg_lite.db import purging
 from cyborg_lite.db.arqs import arqs
-from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import (
     ArqEvent,
     Cleaning,
     Device,
     Job,
-    ProgramJob,
+    Operation,
     ProviderTraits,
     Reconfiguration,
     Service,
 )
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.db.providers import providers
 from cyborg_lite.model.arqs.arqs import Actor
 from cyborg_lite.model.hosts.services import CONDUCTOR
 from cyborg_lite.model.jobs import JobState, JobType, NewJob
+from cyborg_lite.model.operations import NewOperation, OperationKind
+from cyborg_lite.model.queries import Query
 from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.reports import HOST, card, report
 from tests.doubles.placement import FakePlacement
@@ -85,18 +86,20 @@ def test_purge_deletes_jobs_that_failed_long_ago(
     assert keys == {'recent', 'waiting'}
 
 
-def test_purge_deletes_ended_programming_jobs(
+def test_purge_deletes_operations_that_ended_long_ago(
     database: Database, purger: Purger
 ) -> None:
-    for uuid in ('a', 'b'):
-        database.write(programming.create_program_job, uuid, 'd', 'i', None)
-    database.write(programming.end_program_job, 'a', None)
-    execute(database, update(ProgramJob).values(updated_at=_LONG_AGO))
+    uuids = [str(uuid4()) for _ in range(3)]
+    for uuid in uuids:
+        new = NewOperation(OperationKind.AUDIT, uuid=uuid)
+        database.write(operations.add, new)
+    database.write(operations.end_job, uuids[:2])
+    is_old = Operation.uuid == uuids[0]
+    execute(database, update(Operation).where(is_old).values(ended_at=_LONG_AGO))
+    execute(database, update(Operation).values(created_at=_LONG_AGO))
     purger.purge()
-    uuids = database.read(
-        lambda session: session.scalars(select(ProgramJob.uuid)).all()
-    )
-    assert uuids == ['b']
+    remaining = database.read(operations.list_operations, Query(), None)
+    assert [operation.uuid for operation in remaining] == uuids[1:]
 
 
 def test_purge_keeps_newest_steps_of_long_history(
@@ -264,6 +267,8 @@ def test_purge_keeps_last_change_of_each_device(
 def test_purge_follows_retention(database: Database, placement: FakePlacement) -> None:
     (device, _) = create_devices(database)
     add_cleans(database, device, 'a', [5, 3])
-    retention = Retention(usage=1, device_events=1, cleanings=4, reconfigurations=1)
+    retention = Retention(
+        usage=1, device_events=1, cleanings=4, reconfigurations=1, operations=1
+    )
     Purger(database, placement, threading.Event(), retention).purge()
     assert list_cleans(database) == [(device, 'a', 3)]

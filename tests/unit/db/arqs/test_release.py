@@ -16,6 +16,7 @@ from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.jobs import Job, JobType, NewJob
+from cyborg_lite.model.operations import NewOperation, OperationKind
 from tests.builders.bind_jobs import complete_bind
 from tests.builders.bound_arqs import create_bound_instance
 from tests.builders.rows import OWNER, add_arqs, add_card, bindings, owners, states
@@ -42,6 +43,8 @@ def list_job_types(database: Database) -> list[str]:
 
 
 # --- unbind ---------------------------------------------------------------------------
+
+RELEASE = NewOperation(OperationKind.RELEASE, request_id='req-7')
 
 
 def test_unbind_unknown_arq_changes_nothing(database: Database) -> None:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stored FPGA regions, and the changes that a load makes to them."""
 
-from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -11,25 +10,18 @@ from cyborg_lite import codec
 from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.bitstreams.programming import StoredRegion
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import AttachHandle, now
-from cyborg_lite.db.core.tables import ProgramJob as Row
+from cyborg_lite.db.core.tables import AttachHandle
 from cyborg_lite.db.devices import deployables
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.devices import DeployableInUse
-from cyborg_lite.errors.jobs import JobNotFound
-from cyborg_lite.model.bitstreams.program_jobs import (
-    ProgramJob,
-    ProgramState,
-    ProgramStep,
-)
 from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.inventory.host_report import Device, HostReport
 from cyborg_lite.model.jobs import Job, JobType, NewJob, ProgramPayload
 from cyborg_lite.model.queries import Query
 from tests.builders.bitstream_files import IMAGE_ID, OTHER_FUNCTION, bitstream
 from tests.builders.fpga_reports import HOST, fpga_card, holding
-from tests.builders.rows import OWNER, PROJECT, add_arqs
+from tests.builders.rows import OWNER, add_arqs
 
 NAME = f'{HOST}_0000:5e:00.0'
 
@@ -52,7 +44,7 @@ def find_region(database: Database, name: str = NAME) -> StoredRegion:
 def begin_load(database: Database, region: StoredRegion) -> Job:
     payload = ProgramPayload(region.uuid, IMAGE_ID, is_shell=False)
     job = NewJob(JobType.PROGRAM, codec.dump(payload))
-    return database.write(programming.begin_load, region, job, OWNER, PROJECT)
+    return database.write(programming.begin_load, region, job, OWNER)
 
 
 def claim_handle(database: Database, key: str) -> str:
@@ -95,10 +87,16 @@ def test_begin_load_reserves_handles_until_end(database: Database) -> None:
         begin_load(database, region)
     database.write(programming.end_load, region, job, None)
     assert list_preparing(database) == [False, False]
-    program_job = database.read(programming.find_program_job, job.uuid, PROJECT)
-    assert program_job.state == ProgramState.DONE
     kinds = [count.type for count in database.read(queue.count_jobs)]
     assert kinds == [JobType.PLACEMENT_SYNC]
+
+
+def test_begin_load_allocated_region_raises(database: Database) -> None:
+    store(database, fpga_card())
+    claim_handle(database, '0000:5e:00.0')
+    with pytest.raises(DeployableInUse, match='it is bound'):
+        begin_load(database, find_region(database))
+    assert list_preparing(database) == [False]
 
 
 @pytest.mark.parametrize('whole_card', [False, True])
@@ -145,40 +143,3 @@ def test_mark_region_unusable_reserves_all_handles(database: Database) -> None:
     region = find_region(database)
     assert (region.image_id, region.unusable_reason) == (None, 'CRC error')
     assert 'bitstream_name' not in region.attributes
-
-
-# --- jobs of the program api call: progress, result, visibility and expiry ----------
-
-
-def add_program_job(database: Database) -> str:
-    uuid = str(uuid4())
-    database.write(
-        programming.create_program_job, uuid, str(uuid4()), str(uuid4()), PROJECT
-    )
-    return uuid
-
-
-def read_program_job(database: Database, uuid: str) -> ProgramJob:
-    return database.read(programming.find_program_job, uuid, None)
-
-
-def test_program_job_failed_keeps_step_and_reason(database: Database) -> None:
-    uuid = add_program_job(database)
-    database.write(programming.record_program_step, uuid, ProgramStep.LOADING)
-    database.write(programming.end_program_job, uuid, 'CRC error' * 100)
-    database.write(programming.record_program_step, uuid, ProgramStep.CHECKING)
-    database.write(programming.end_program_job, uuid, None)
-    failed = read_program_job(database, uuid)
-    assert (failed.state, failed.step) == (ProgramState.FAILED, ProgramStep.LOADING)
-    assert failed.reason.startswith('CRC error')
-
-
-def test_create_program_job_deletes_old_ended_jobs(database: Database) -> None:
-    ended_uuid, running_uuid = add_program_job(database), add_program_job(database)
-    database.write(programming.end_program_job, ended_uuid, None)
-    old = update(Row).values(updated_at=now() - timedelta(days=2))
-    database.write(lambda session: session.execute(old))
-    add_program_job(database)
-    with pytest.raises(JobNotFound):
-        read_program_job(database, ended_uuid)
-    assert read_program_job(database, running_uuid).uuid == running_uuid

@@ -27,7 +27,7 @@ from cyborg_lite.model.queries import Query
 from tests.builders.bitstream_files import IMAGE_ID, bitstream
 from tests.builders.fpga_reports import fpga_card
 from tests.builders.reports import HOST, card, report
-from tests.builders.rows import OWNER, PROJECT
+from tests.builders.rows import OWNER
 from tests.builders.unclean_units import build_progress, lease_clean_job, release_unit
 
 
@@ -192,9 +192,9 @@ def test_programming_is_started_and_ended(database: Database) -> None:
     (stored,) = database.read(deployables.list_deployables, Query())
     region = database.read(programming.find_region, stored.uuid)
     payload = codec.dump(ProgramPayload(region.uuid, IMAGE_ID, is_shell=False))
-    for failure in ('CRC error', None):
+    for failure in (InvalidInput(reason='CRC error'), None):
         job = NewJob(JobType.PROGRAM, payload)
-        load = database.write(programming.begin_load, region, job, OWNER, PROJECT)
+        load = database.write(programming.begin_load, region, job, OWNER)
         if failure is None:
             database.write(programming.record_load, region, bitstream(), fpga_card())
         database.write(programming.end_load, region, load, failure)

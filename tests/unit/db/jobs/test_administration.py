@@ -12,7 +12,8 @@ from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.errors.jobs import JobRefused
+from cyborg_lite.errors.hosts import HostNotFound
+from cyborg_lite.errors.jobs import OperationRefused
 from cyborg_lite.model.jobs import Job, JobRecord, JobState, JobType, NewJob
 from tests.builders.rows import OWNER
 from tests.builders.service_rows import record_heartbeat
@@ -53,7 +54,13 @@ def _update_jobs(session: Session, columns: dict[str, Any]) -> None:
     session.execute(update(Row).values(**columns))
 
 
-# --- pages and requests ---------------------------------------------------------------
+# --- requests ---------------------------------------------------------------
+
+
+def test_request_job_of_unknown_host_writes_nothing(database: Database) -> None:
+    with pytest.raises(HostNotFound):
+        database.write(services.request_host_job, SYNC, 'compute-1', is_refresh=False)
+    assert list_jobs(database) == ()
 
 
 @pytest.mark.parametrize('is_refresh', [False, True])
@@ -135,8 +142,16 @@ def test_retry_postponed_job_is_due_at_once(database: Database) -> None:
 
 def test_retry_running_job_is_refused(database: Database) -> None:
     job = database.write(queue.add_running_job, BIND, OWNER)
-    with pytest.raises(JobRefused, match=OWNER.name):
+    with pytest.raises(OperationRefused, match=OWNER.name):
         database.write(administration.retry_job, job.uuid)
+
+
+def test_retry_cancelled_job_is_refused(database: Database) -> None:
+    database.write(queue.add_job, BIND)
+    uuid = read_only_job(database).uuid
+    database.write(administration.cancel_job, uuid)
+    with pytest.raises(OperationRefused, match='cancelled'):
+        database.write(administration.retry_job, uuid)
 
 
 # --- cancel ---------------------------------------------------------------------------
@@ -188,7 +203,7 @@ def test_cancelled_job_finished_and_requested_again_runs_again(
 def test_cancel_failed_release_is_refused(database: Database) -> None:
     """The device would never be cleaned without this job."""
     uuid = add_failed_job(database, RELEASE)
-    with pytest.raises(JobRefused, match='Retry the job'):
+    with pytest.raises(OperationRefused, match='Retry it'):
         database.write(administration.cancel_job, uuid)
     assert read_only_job(database).state is JobState.FAILED
 

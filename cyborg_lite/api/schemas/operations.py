@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemas of job bodies."""
+"""Schemas of the bodies of requests for operations."""
 
 from typing import Final
 
 from cyborg_lite.api.call.validation import Schema
-from cyborg_lite.model.jobs import JobRequestKind
+from cyborg_lite.model.operations import RequestedKind
 
 CREATE: Final = Schema(
     {
@@ -16,7 +16,7 @@ CREATE: Final = Schema(
                 'exists. reconcile: read all providers of a host from Placement and '
                 'correct them. refresh: have the agent of a host send a complete '
                 'report, and reconcile.',
-                'enum': [kind.value for kind in JobRequestKind],
+                'enum': [kind.value for kind in RequestedKind],
             },
             'hostname': {
                 'description': 'Host of a reconcile or refresh.',

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations as clients see and change them through the API."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from oslo_log import log
+
+from cyborg_lite.conductor.arqs.audit_jobs import build_audit_job
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import services
+from cyborg_lite.db.jobs import administration, operations, queue
+from cyborg_lite.errors.jobs import OperationNotFound
+from cyborg_lite.model.jobs import NewJob
+from cyborg_lite.model.operations import (
+    NewOperation,
+    Operation,
+    OperationKind,
+    RequestedKind,
+    SubjectType,
+)
+from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
+
+LOG = log.getLogger(__name__)
+
+
+def build_operation(
+    context: RequestContext,
+    kind: OperationKind,
+    subject_type: SubjectType = SubjectType.NONE,
+    subject_id: str = '',
+    **parameters: Any,  # JSON
+) -> NewOperation:
+    """Return the operation that a request starts.
+
+    An operation on a host or on the deployment belongs to no project: other users of
+    the project of the administrator must not see the names of hosts.
+    """
+    is_shared = subject_type in (SubjectType.HOST, SubjectType.NONE)
+    has_project = kind is OperationKind.RELEASE or not is_shared
+    return NewOperation(
+        kind,
+        subject_type,
+        subject_id,
+        parameters,
+        project_id=context.project_id if has_project else None,
+        user_id=context.user_id,
+        request_id=context.request_id,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OperationService:
+    """Lists, requests, retries and cancels operations.
+
+    Each method commits one transaction or raises. A conductor does the work later.
+    """
+
+    database: Database
+    wake: Callable[[], None]  # called when a job is due
+
+    @serves(Conductor.list_operations)
+    def list(self, context: RequestContext, query: Query) -> tuple[Operation, ...]:
+        """Return the operations that match the query and that the caller may see."""
+        project = None if context.is_admin else context.project_id or ''
+        return self.database.read(operations.list_operations, query, project)
+
+    @serves(Conductor.request_operation)
+    def request(
+        self, context: RequestContext, kind: RequestedKind, host: str
+    ) -> Operation:
+        """Start an operation and return it.
+
+        An unfinished operation that does the same work is returned instead of a second
+        one, and its job runs once more if it is running.
+        """
+        subject = SubjectType.HOST if host else SubjectType.NONE
+        new = build_operation(context, OperationKind(kind), subject, host)
+        job = build_audit_job(context.request_id)
+        if host:
+            job = queue.placement_sync_job(host, context.request_id, deep=True)
+
+        def write(session: Any) -> Operation:
+            unfinished = operations.list_unfinished(session, new.kind, [host])
+            job_of = replace(job, operation=None if unfinished else new)
+            _add_job(session, job_of, kind, host)
+            uuid = unfinished[0][0] if unfinished else new.uuid
+            return operations.read_operation(session, uuid)
+
+        operation = self.database.write(write)
+        LOG.info('User %s requested %s %s', context.user_id, kind, operation.uuid)
+        self.wake()
+        return operation
+
+    @serves(Conductor.retry_operation)
+    def retry(self, context: RequestContext, uuid: str) -> None:
+        """Run the waiting or failed jobs of an operation now."""
+        self._change(context, uuid, administration.retry_operation)
+
+    @serves(Conductor.cancel_operation)
+    def cancel(self, context: RequestContext, uuid: str) -> None:
+        """Have a conductor end an operation as if its deadline had passed."""
+        self._change(context, uuid, administration.cancel_operation)
+
+    def _change(
+        self, context: RequestContext, uuid: str, change: Callable[..., None]
+    ) -> None:
+        if not self.list(context, Query(filters={'uuid': (uuid,)})):
+            raise OperationNotFound(uuid=uuid)
+        self.database.write(change, uuid)
+        LOG.info('User %s: %s %s', context.user_id, change.__name__, uuid)
+        self.wake()
+
+
+def _add_job(session: Any, job: NewJob, kind: RequestedKind, host: str) -> None:
+    if host:
+        is_refresh = kind is RequestedKind.REFRESH
+        services.request_host_job(session, job, host, is_refresh=is_refresh)
+    else:
+        queue.add_job(session, job)

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations: what a client reads of the jobs that its request has caused.
+
+A job names its operations in ``jobs.operation_uuids``. The functions of ``queue`` that
+add, lease, end or postpone a job change its operations in the same transaction. An
+operation ends with its last job; it has failed if one of them has.
+"""
+
+from collections.abc import Collection as Uuids
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import and_, bindparam, case, delete, func, select, true
+from sqlalchemy import update as _update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.core.change import Upsert, change
+from cyborg_lite.db.core.clock import now_utc
+from cyborg_lite.db.core.query import Collection, list_page, name_columns
+from cyborg_lite.db.core.records import From, Record
+from cyborg_lite.db.core.tables import Job, now
+from cyborg_lite.db.core.tables import Operation as Row
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.registry import find_code
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
+from cyborg_lite.model.operations import (
+    UNFINISHED,
+    NewOperation,
+    Operation,
+    OperationKind,
+    OperationState,
+)
+from cyborg_lite.model.queries import Query
+
+Failure = CyborgError | str
+"""Why a job has failed: an error, or a text for which there is no code."""
+
+MAX_RECORDS: Final = 1000
+"""Operations that one transaction deletes at most."""
+
+_UNFINISHED: Final = Row.state.in_(UNFINISHED)
+_ADD: Final = Upsert(
+    Row, [Row.uuid], also={'jobs': Row.jobs + 1, 'pending': Row.pending + 1}
+)
+_CHANGE: Final = _update(Row).where(
+    Row.uuid.in_(bindparam('uuids', expanding=True)), _UNFINISHED
+)
+_START: Final = _CHANGE.values(
+    state=OperationState.RUNNING, started_at=func.coalesce(Row.started_at, now_utc())
+)
+_IS_LAST: Final = Row.pending <= 1
+# MySQL evaluates the assignments in their order, each with the results of the others.
+_SUCCEED: Final = _CHANGE.ordered_values(
+    (Row.state, case((_IS_LAST, Row.outcome), else_=Row.state)),
+    (Row.ended_at, case((_IS_LAST, now_utc()), else_=Row.ended_at)),
+    (
+        Row.reason,
+        case((Row.outcome == OperationState.SUCCEEDED, ''), else_=Row.reason),
+    ),
+    (
+        Row.error_code,
+        case((Row.outcome != OperationState.SUCCEEDED, Row.error_code)),
+    ),
+    (Row.pending, Row.pending - 1),
+)
+_FAIL: Final = _CHANGE.ordered_values(
+    (Row.state, case((_IS_LAST, bindparam('outcome_now')), else_=Row.state)),
+    (Row.ended_at, case((_IS_LAST, now_utc()), else_=Row.ended_at)),
+    (Row.reason, bindparam('reason_now')),
+    (Row.error_code, bindparam('code_now')),
+    (Row.outcome, bindparam('outcome_now')),
+    (Row.pending, Row.pending - 1),
+)
+
+
+def add(
+    session: Session, new: NewOperation, state: OperationState = OperationState.WAITING
+) -> None:
+    """Store an operation with one job, or count a further job of the operation."""
+    values = {
+        'uuid': new.uuid,
+        'kind': new.kind,
+        'subject_type': new.subject_type,
+        'subject_id': new.subject_id,
+        'parameters': dict(new.parameters),
+        'project_id': new.project_id,
+        'user_id': new.user_id,
+        'request_id': new.request_id,
+        'state': state,
+        'started_at': now() if state is OperationState.RUNNING else None,
+        'jobs': 1,
+        'pending': 1,
+    }
+    _ADD.run(session, values)
+
+
+def start(session: Session, uuids: Iterable[str]) -> None:
+    """Store that a worker runs a job of the operations."""
+    if listed := list(uuids):
+        change(session, _START, {'uuids': listed})
+
+
+def end_job(
+    session: Session,
+    uuids: Uuids[str],
+    failure: Failure | None = None,
+    outcome: OperationState = OperationState.FAILED,
+) -> None:
+    """Store the end of a job of the operations; the last one ends them.
+
+    :param failure: None: the job has succeeded
+    :param outcome: of an operation whose job has not succeeded
+    """
+    if not uuids:
+        return
+    if failure is None:
+        change(session, _SUCCEED, {'uuids': list(uuids)})
+        return
+    reason, code = _describe(failure)
+    values = {'reason_now': reason, 'code_now': code, 'outcome_now': outcome}
+    change(session, _FAIL, {'uuids': list(uuids), **values})
+
+
+def note_delay(session: Session, uuids: Uuids[str], failure: Failure) -> None:
+    """Store why a job of the operations waits."""
+    if uuids:
+        reason, code = _describe(failure)
+        waiting = {'state': OperationState.WAITING, 'reason': reason}
+        values = {'uuids': list(uuids), **waiting, 'error_code': code}
+        change(session, _CHANGE, values)
+
+
+def reopen_operations(session: Session, uuids: Uuids[str]) -> None:
+    """Store that a failed job of the operations runs again."""
+    if uuids:
+        values = {
+            'state': OperationState.WAITING,
+            'outcome': OperationState.SUCCEEDED,
+            'pending': Row.pending + 1,
+            'ended_at': None,
+        }
+        change(session, _update(Row).where(Row.uuid.in_(uuids)).values(**values))
+
+
+def record_step(
+    session: Session, uuids: Uuids[str], name: str, progress: int = 0, reason: str = ''
+) -> None:
+    """Add a step to the operations of a job, unless it is their last one.
+
+    :param progress: in percent
+    :param reason: why the job waits; empty: it does not
+    """
+    step = {'name': name, 'at': now().isoformat(), 'reason': reason[:REASON_MAX_LENGTH]}
+    locked = select(Row.uuid, Row.steps).where(Row.uuid.in_(uuids)).order_by(Row.id)
+    for row in session.execute(locked.with_for_update()).all() if uuids else ():
+        last = row.steps[-1] if row.steps else {}
+        if (last.get('name'), last.get('reason')) != (name, step['reason']):
+            values = {'steps': [*row.steps, step], 'progress': progress}
+            is_row = Row.uuid == row.uuid
+            change(session, _update(Row).where(is_row).values(**values))
+
+
+# Any: JSON.
+def record_result(session: Session, uuids: Uuids[str], result: Any) -> None:
+    """Store what the operations have found or made."""
+    if uuids:
+        is_row = Row.uuid.in_(uuids)
+        change(session, _update(Row).where(is_row).values(result=result))
+
+
+def _describe(failure: Failure) -> tuple[str, str | None]:
+    code = find_code(type(failure)) if isinstance(failure, CyborgError) else None
+    return str(failure)[:REASON_MAX_LENGTH], code
+
+
+# --- what clients read ---
+
+
+def _read_progress(state: str, progress: int, jobs: int, pending: int) -> int:
+    """Return the percentage of the steps, or of the jobs."""
+    if state == OperationState.SUCCEEDED:
+        return 100
+    return max(progress, 100 * (jobs - pending) // max(jobs, 1) if pending else 0)
+
+
+_OPERATION: Final = Record(
+    Operation,
+    Row,
+    progress=From(_read_progress, Row.state, Row.progress, Row.jobs, Row.pending),
+)
+_SHOWN: Final = ('uuid', 'kind', 'state', 'project_id', 'created_at')
+_OPERATIONS: Final = Collection(
+    Row,
+    filters=name_columns(Row, *_SHOWN[:-1], subject=Row.subject_id),
+    sorts=name_columns(Row, *_SHOWN),
+)
+
+
+def list_operations(
+    session: Session, query: Query, project_id: str | None
+) -> tuple[Operation, ...]:
+    """Return the operations that match the query, in one SELECT.
+
+    :param project_id: that must have requested the operations; None: any
+    :raises InvalidInput: an unknown filter, sort key or marker
+    """
+    visible = true() if project_id is None else Row.project_id == project_id
+
+    collection = replace(_OPERATIONS, visible=visible)
+    return list_page(session, _OPERATION.select(), query, collection, _OPERATION.read)
+
+
+def list_unfinished(
+    session: Session, kind: OperationKind, subjects: Sequence[str]
+) -> Sequence[tuple[str, int]]:
+    """Return uuid and number of pending jobs of unfinished operations on subjects."""
+    is_same = and_(Row.kind == kind, Row.subject_id.in_(subjects), _UNFINISHED)
+    rows = session.execute(select(Row.uuid, Row.pending).where(is_same))
+    return [(row.uuid, row.pending) for row in rows]
+
+
+def list_jobless(
+    session: Session, kind: OperationKind, subjects: Sequence[str]
+) -> list[str]:
+    """Return the operations that wait for a job which is not written yet."""
+    uuids = []
+    for uuid, pending in list_unfinished(session, kind, subjects):
+        has_uuid = Job.operation_uuids.contains(uuid)
+        jobs = session.scalar(select(func.count()).select_from(Job).where(has_uuid))
+        uuids += [uuid] if pending > (jobs or 0) else []
+    return uuids
+
+
+def read_operation(session: Session, uuid: str) -> Operation:
+    """Return an operation that is stored."""
+    statement = _OPERATION.select().where(Row.uuid == uuid)
+    return _OPERATION.read(session.execute(statement).one())
+
+
+def delete_old_operations(session: Session, before: datetime) -> int:
+    """Delete operations that ended before a time, at most ``MAX_RECORDS``.
+
+    :returns: number of deleted rows
+    """
+    old = select(Row.id).where(Row.ended_at < before).limit(MAX_RECORDS)
+    ids = session.scalars(old).all()
+    return change(session, delete(Row).where(Row.id.in_(ids))) if ids else 0

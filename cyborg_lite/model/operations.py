@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations: work that a client has requested, from the request to its end.
+
+An operation is written in the transaction that accepts the request, and ends in the
+transaction that ends its jobs. Its row outlives the jobs.
+"""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+from uuid import uuid4
+
+
+class OperationKind(enum.StrEnum):
+    """Kinds of operations, in requests and in responses."""
+
+    BIND = 'bind'
+    RELEASE = 'release'
+    PROGRAM = 'program'
+    MODE = 'mode'
+    CONFIGURATION = 'configuration'
+    CLEANING = 'cleaning'
+    AUDIT = 'audit'
+    RECONCILE = 'reconcile'
+    REFRESH = 'refresh'
+    FORGET = 'forget'
+    # Only work of the service itself.
+    NOVA_EVENT = 'nova-event'
+    CONNECT = 'connect'
+    SELECTORS = 'selectors'
+
+
+class RequestedKind(enum.StrEnum):
+    """Kinds of operations that ``POST /v2/operations`` starts."""
+
+    AUDIT = OperationKind.AUDIT.value
+    """Find ARQs whose instance or job no longer exists."""
+    RECONCILE = OperationKind.RECONCILE.value
+    """Read all providers of a host from Placement again, and correct them."""
+    REFRESH = OperationKind.REFRESH.value
+    """Have the agent of a host send a complete report, and reconcile the host."""
+
+
+class OperationState(enum.StrEnum):
+    """States of an operation."""
+
+    WAITING = 'waiting'
+    RUNNING = 'running'
+    SUCCEEDED = 'succeeded'
+    FAILED = 'failed'
+    CANCELLED = 'cancelled'
+
+
+class SubjectType(enum.StrEnum):
+    """Types of the objects that operations work on."""
+
+    INSTANCE = 'instance'
+    ARQ = 'accelerator_request'
+    DEVICE = 'device'
+    DEPLOYABLE = 'deployable'
+    HANDLE = 'attach_handle'
+    HOST = 'host'
+    NONE = ''
+
+
+UNFINISHED: Final = (OperationState.WAITING, OperationState.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class NewOperation:
+    """An operation to be written with its jobs."""
+
+    kind: OperationKind
+    subject_type: SubjectType = SubjectType.NONE
+    subject_id: str = ''
+    # What the client requested, as JSON. Clients of the project read it.
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    project_id: str | None = None  # that reads the operation; None: administrators
+    user_id: str | None = None
+    request_id: str | None = None
+    uuid: str = field(default_factory=lambda: str(uuid4()))
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation as clients read it."""
+
+    uuid: str
+    kind: OperationKind
+    state: OperationState
+    subject_type: SubjectType
+    subject_id: str
+    parameters: Mapping[str, Any]
+    project_id: str | None
+    user_id: str | None
+    request_id: str | None
+    progress: int  # in percent
+    steps: tuple[Mapping[str, str], ...]  # each with the keys name, at and reason
+    reason: str  # of a failure or a delay; empty: neither
+    error_code: str | None
+    result: Mapping[str, Any] | None
+    created_at: datetime
+    updated_at: datetime | None = None  # None: never updated
+    started_at: datetime | None = None  # None: not yet
+    ended_at: datetime | None = None  # None: not yet
+
+    @property
+    def has_ended(self) -> bool:
+        """Return True if the state does not change any more, except by a retry."""
+        return self.state not in UNFINISHED

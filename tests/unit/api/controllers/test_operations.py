@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of operations since 2.7, and of programming jobs before."""
+
+from dataclasses import replace
+
+import pytest
+
+from cyborg_lite.db.jobs import operations, queue
+from cyborg_lite.errors.arqs import NoFreeHandle
+from cyborg_lite.errors.devices import DeployableInUse
+from cyborg_lite.errors.registry import describe_code, find_code
+from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.model.operations import (
+    NewOperation,
+    Operation,
+    OperationKind,
+    OperationState,
+    SubjectType,
+)
+from tests.builders.device_rows import add_deployable
+from tests.builders.job_records import build_operation
+from tests.builders.patches import IMAGE, build_program_patch
+from tests.builders.rows import OWNER
+from tests.builders.service_rows import record_heartbeat
+from tests.support.api.conversation import HOST, MEMBER, Client
+
+JOB = '9c2a477a-d3d4-426a-9e9c-b2660917780e'
+SECRET = 'Driver error in /dev/vfio/7 on compute-1.'
+
+
+@pytest.fixture
+def old(client: Client) -> Client:
+    return client.at('2.4')
+
+
+@pytest.fixture
+def admin(client: Client) -> Client:
+    return client.at('2.7')
+
+
+# --- programming ----------------------------------------------------------------------
+
+
+def start_programming(client: Client, deployable: str) -> Operation:
+    """Have the conductor start an operation for each call, and show it."""
+    operation = build_operation(
+        OperationKind.PROGRAM,
+        uuid=JOB,
+        subject_id=deployable,
+        parameters={'image_uuid': IMAGE},
+    )
+    answers = {'start_programming': operation, 'list_operations': (operation,)}
+    client.conductor.answers |= answers
+    return operation
+
+
+@pytest.mark.parametrize('form', ['{0}/program', '{0}/program/{0}'])
+def test_program_since_2_4_returns_job(old: Client, form: str) -> None:
+    uuid = add_deployable(old.conductor.database).uuid
+    start_programming(old, uuid)
+    answer = old.patch(f'/deployables/{form.format(uuid)}', build_program_patch())
+    assert (answer.status, answer.headers.get('Location')) == (202, None)
+    assert old.conductor.list_arguments('start_programming', 'uuid') == [uuid]
+    assert old.conductor.list_arguments('start_programming', 'image_uuid') == [IMAGE]
+    assert answer.json == {
+        'uuid': JOB,
+        'deployable_uuid': uuid,
+        'image_uuid': IMAGE,
+        'state': 'running',
+        'step': 'accepted',
+        'progress': 0,
+        'reason': None,
+        'links': [{'href': f'{HOST}/v2/jobs/{JOB}', 'rel': 'self'}],
+        'created_at': '2026-11-21T05:53:43+00:00',
+        'updated_at': None,
+    }
+    assert old.get(f'/jobs/{JOB}').json == answer.json
+
+
+@pytest.mark.parametrize(
+    ('fields', 'values'),
+    [
+        ({'state': OperationState.SUCCEEDED}, ('done', 'loaded', None)),
+        (
+            {
+                'state': OperationState.FAILED,
+                'reason': 'CRC error',
+                'steps': ({'name': 'loading', 'at': '', 'reason': ''},),
+            },
+            ('failed', 'loading', 'CRC error'),
+        ),
+        (
+            {
+                'state': OperationState.WAITING,
+                'reason': SECRET,
+                'steps': ({'name': 'accepted', 'at': '', 'reason': 'No answer.'},),
+            },
+            ('running', 'accepted', 'No answer.'),
+        ),
+    ],
+)
+def test_job_shows_state_in_words_of_2_4(
+    old: Client, fields: dict[str, object], values: tuple[str | None, ...]
+) -> None:
+    operation = replace(start_programming(old, IMAGE), **fields)  # type: ignore[arg-type]  # fields of any type
+    old.conductor.answers['list_operations'] = (operation,)
+    job = old.get(f'/jobs/{JOB}').json
+    assert tuple(job[name] for name in ('state', 'step', 'reason')) == values
+
+
+def test_program_before_2_4_returns_deployable(client: Client) -> None:
+    deployable = add_deployable(client.conductor.database)
+    client.conductor.answers['program_deployable'] = deployable
+    path = f'/deployables/{deployable.uuid}/program'
+    answer = client.at('2.3').patch(path, build_program_patch())
+    assert (answer.status, answer.json['uuid']) == (200, deployable.uuid)
+
+
+def test_program_bound_deployable_returns_409(old: Client) -> None:
+    uuid = add_deployable(old.conductor.database).uuid
+    old.conductor.refusal = DeployableInUse(uuid=uuid, reason='it is bound.')
+    answer = old.patch(f'/deployables/{uuid}/program', build_program_patch())
+    assert answer.status == 409
+
+
+def test_program_since_2_7_returns_operation(admin: Client) -> None:
+    uuid = add_deployable(admin.conductor.database).uuid
+    start_programming(admin, uuid)
+    answer = admin.patch(f'/deployables/{uuid}/program', build_program_patch())
+    assert answer.headers['Location'] == f'{HOST}/v2/operations/{JOB}'
+    assert answer.json == {
+        'uuid': JOB,
+        'kind': 'program',
+        'state': 'running',
+        'subject': {'kind': 'deployable', 'id': uuid},
+        'parameters': {'image_uuid': IMAGE},
+        'project_id': None,
+        'user_id': None,
+        'request_id': None,
+        'progress': 0,
+        'steps': [],
+        'reason': None,
+        'error_code': None,
+        'result': None,
+        'links': [
+            {'href': f'{HOST}/v2/operations/{JOB}', 'rel': 'self'},
+            {'href': f'{HOST}/v2/deployables/{uuid}', 'rel': 'subject'},
+        ],
+        'created_at': '2026-11-21T05:53:43+00:00',
+        'started_at': None,
+        'ended_at': None,
+    }
+    assert admin.get(f'/operations/{JOB}').json == answer.json
+
+
+@pytest.mark.parametrize(
+    ('version', 'method', 'path', 'status'),
+    [
+        ('2.4', 'GET', f'/jobs/{IMAGE}', 404),
+        ('2.4', 'GET', '/jobs/x', 400),
+        ('2.4', 'GET', '/operations', 406),
+        ('2.4', 'DELETE', f'/jobs/{IMAGE}', 405),
+        ('2.4', 'GET', f'/jobs/{IMAGE}?colour=red', 400),
+        ('2.4', 'GET', f'/jobs/{IMAGE}/steps', 404),
+        ('2.7', 'GET', f'/jobs/{IMAGE}', 406),
+        ('2.7', 'PUT', '/operations', 405),
+        ('2.7', 'GET', f'/operations/{IMAGE}', 404),
+        ('2.7', 'GET', '/operations/x', 404),
+        ('2.7', 'GET', f'/operations/{IMAGE}?wait=61', 400),
+        ('2.7', 'GET', f'/operations/{IMAGE}?wait=-1', 400),
+        ('2.7', 'GET', '/operations?state=nonsense', 400),
+        ('2.7', 'POST', f'/operations/{IMAGE}/retry', 404),
+        ('2.7', 'POST', f'/operations/{IMAGE}/cancel', 404),
+    ],
+)
+def test_other_path_or_method_is_refused(
+    client: Client, version: str, method: str, path: str, status: int
+) -> None:
+    assert client.at(version).send(method, path, None).status == status
+
+
+# --- all kinds ------------------------------------------------------------------------
+
+
+def add_operation(
+    client: Client, kind: OperationKind = OperationKind.AUDIT, *, fails: bool = False
+) -> str:
+    """Add an operation with its job; return its uuid."""
+    database, project = client.conductor.database, MEMBER['X-Project-Id']
+    new = NewOperation(kind, SubjectType.INSTANCE, IMAGE, project_id=project)
+    database.write(queue.add_job, NewJob(JobType.AUDIT, operation=new))
+    if fails:
+        (job,) = database.write(queue.lease_jobs, OWNER, 1)
+        database.write(queue.fail_job, job, NoFreeHandle(reason=SECRET))
+    return new.uuid
+
+
+@pytest.mark.parametrize(
+    ('query', 'indexes'),
+    [
+        ('', [0, 1]),
+        ('kind=bind', [1]),
+        ('state=failed', [0]),
+        ('state=failed&kind=bind', []),
+        (f'subject={IMAGE}', [0, 1]),
+        ('subject=compute-1', []),
+        ('limit=1', [0]),
+        ('sort_dir=desc&limit=1', [1]),
+    ],
+)
+def test_list_filters_and_pages(admin: Client, query: str, indexes: list[int]) -> None:
+    uuids = [
+        add_operation(admin, OperationKind.RELEASE, fails=True),
+        add_operation(admin, OperationKind.BIND),
+    ]
+    answer = admin.get(f'/operations?{query}').json
+    values = [operation['uuid'] for operation in answer['operations']]
+    assert values == [uuids[index] for index in indexes]
+    assert ('operations_links' in answer) is ('limit' in query)
+
+
+def test_member_reads_own_operations_without_secrets(admin: Client) -> None:
+    uuid = add_operation(admin, OperationKind.BIND, fails=True)
+    assert admin.get(f'/operations/{uuid}').json['reason'] == SECRET
+    member = admin.as_(MEMBER)
+    values = member.get(f'/operations/{uuid}').json
+    code = find_code(NoFreeHandle)
+    assert (values['error_code'], values['reason']) == (code, describe_code(code))
+    assert values['links'][1]['href'].endswith(f'requests?instance={IMAGE}')
+    foreign = admin.as_({**MEMBER, 'X-Project-Id': 'f' * 32})
+    assert foreign.get(f'/operations/{uuid}').status == 404
+    assert foreign.get('/operations').json == {'operations': []}
+    for action in ('retry', 'cancel'):
+        assert member.post(f'/operations/{uuid}/{action}').status == 403
+
+
+@pytest.mark.parametrize(
+    'body',
+    [
+        {'kind': 'audit'},
+        {'kind': 'reconcile', 'hostname': 'c1'},
+        {'kind': 'refresh', 'hostname': 'c1'},
+    ],
+)
+def test_create_returns_operation_of_the_kind(
+    admin: Client, body: dict[str, str]
+) -> None:
+    record_heartbeat(admin.conductor.database, 'c1')
+    answer = admin.post('/operations', body)
+    path = f'/operations/{answer.json["uuid"]}'
+    assert (answer.status, answer.json['kind']) == (202, body['kind'])
+    assert answer.headers['Location'] == f'{HOST}/v2{path}'
+    assert admin.get(path).json == answer.json
+
+
+@pytest.mark.parametrize(
+    ('body', 'text'),
+    [
+        ({'kind': 'audit', 'hostname': 'c1'}, 'audit has no hostname'),
+        ({'kind': 'reconcile'}, 'reconcile requires a hostname'),
+        ({'kind': 'refresh', 'hostname': ''}, 'refresh requires a hostname'),
+        ({'kind': 'refresh', 'hostname': 'a\0'}, 'NUL'),
+        ({'kind': 'refresh', 'hostname': 'x' * 256}, 'hostname'),
+        ({'kind': 'bind'}, 'kind must be audit or reconcile or refresh'),
+        ({}, 'lacks kind'),
+    ],
+)
+def test_create_invalid_body_is_refused(
+    admin: Client, body: dict[str, str], text: str
+) -> None:
+    answer = admin.post('/operations', body)
+    assert answer.status == 400
+    assert text in answer.fault
+    assert not admin.conductor.calls
+
+
+def test_create_for_unknown_host_returns_404(admin: Client) -> None:
+    answer = admin.post('/operations', {'kind': 'refresh', 'hostname': 'c1'})
+    assert (answer.status, answer.fault) == (404, 'Host c1 not found.')
+
+
+def test_retry_and_cancel_change_operation(admin: Client) -> None:
+    path = f'/operations/{add_operation(admin, fails=True)}'
+    answer = admin.post(f'{path}/retry')
+    assert (answer.status, answer.headers['Location']) == (202, f'{HOST}/v2{path}')
+    assert admin.get(path).json['state'] == 'waiting'
+    assert admin.post(f'{path}/cancel', {}).status == 202
+    assert admin.post(f'{path}/retry').status == 409
+
+
+def test_steps_hide_reasons_from_members(admin: Client) -> None:
+    uuid = add_operation(admin)
+    database = admin.conductor.database
+    for name, reason in (('checking', ''), ('accepted', SECRET)):
+        database.write(operations.record_step, [uuid], name, 10, reason)
+    path = f'/operations/{uuid}'
+    for client, values in ((admin, SECRET), (admin.as_(MEMBER), describe_code(None))):
+        steps = client.get(path).json['steps']
+        assert [step['name'] for step in steps] == ['checking', 'accepted']
+        assert [step['reason'] for step in steps] == [None, values]
+
+
+def test_wait_returns_operation_after_end(admin: Client) -> None:
+    uuid = add_operation(admin)
+    database = admin.conductor.database
+    database.write(operations.end_job, [uuid])
+    assert admin.get(f'/operations/{uuid}?wait=60').json['state'] == 'succeeded'

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations that clients request, read, retry and cancel."""
+
+import pytest
+
+from cyborg_lite.conductor.jobs.operations import OperationService
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import services
+from cyborg_lite.db.inventory import agents
+from cyborg_lite.db.jobs import administration
+from cyborg_lite.errors.hosts import HostNotFound
+from cyborg_lite.errors.jobs import OperationNotFound
+from cyborg_lite.model.operations import RequestedKind
+from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.context import RequestContext
+from tests.builders.service_rows import record_heartbeat
+
+CONTEXT = RequestContext(user_id='a', project_id='p', request_id='r', is_admin=True)
+MEMBER = RequestContext(user_id='b', project_id='p', request_id='s')
+
+
+class Wakes:
+    """Counts the wakes of the job runner."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def wake(self) -> None:
+        self.number += 1
+
+
+@pytest.fixture
+def wakes() -> Wakes:
+    return Wakes()
+
+
+@pytest.fixture
+def service(database: Database, wakes: Wakes) -> OperationService:
+    record_heartbeat(database, 'compute-1')
+    database.write(agents.store_digest, 'compute-1', 'digest', 'boot-1')
+    return OperationService(database, wakes.wake)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'host', 'job_type'),
+    [
+        (RequestedKind.AUDIT, '', 'audit'),
+        (RequestedKind.RECONCILE, 'compute-1', 'placement-sync'),
+        (RequestedKind.REFRESH, 'compute-1', 'placement-sync'),
+    ],
+)
+def test_request_writes_job_once(
+    database: Database,
+    service: OperationService,
+    kind: RequestedKind,
+    host: str,
+    job_type: str,
+) -> None:
+    operation = service.request(CONTEXT, kind, host)
+    assert service.request(CONTEXT, kind, host).uuid == operation.uuid
+    (job,) = database.read(administration.list_jobs)
+    assert (job.type, job.request_id) == (job_type, 'r')
+    assert job.payload.get('deep', False) is (job_type == 'placement-sync')
+    assert (operation.kind, operation.subject_id) == (kind.value, host)
+    (agent,) = database.read(services.list_services)
+    assert agent.digest == (None if kind is RequestedKind.REFRESH else 'digest')
+
+
+def test_refresh_joins_job_of_reconcile(service: OperationService) -> None:
+    kinds = RequestedKind.RECONCILE, RequestedKind.REFRESH
+    started = [service.request(CONTEXT, kind, 'compute-1') for kind in kinds]
+    assert [operation.kind.value for operation in started] == ['reconcile', 'refresh']
+
+
+def test_request_for_unknown_host_is_refused(
+    service: OperationService, wakes: Wakes
+) -> None:
+    with pytest.raises(HostNotFound):
+        service.request(CONTEXT, RequestedKind.REFRESH, 'nowhere')
+    assert (service.list(CONTEXT, Query()), wakes.number) == ((), 0)
+
+
+def test_operation_on_host_is_hidden_from_project_of_admin(
+    service: OperationService,
+) -> None:
+    service.request(CONTEXT, RequestedKind.RECONCILE, 'compute-1')
+    assert len(service.list(CONTEXT, Query())) == 1
+    assert service.list(MEMBER, Query()) == ()
+
+
+def test_retry_and_cancel_wake_runner(service: OperationService, wakes: Wakes) -> None:
+    uuid = service.request(CONTEXT, RequestedKind.AUDIT, '').uuid
+    service.retry(CONTEXT, uuid)
+    service.cancel(CONTEXT, uuid)
+    assert wakes.number == 3
+    for change in (service.retry, service.cancel):
+        with pytest.raises(OperationNotFound):
+            change(CONTEXT, 'nope')
