@@ -18,6 +18,7 @@ from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.inventory import device_events, reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.ownership import device_owners
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.devices.cleaning import CleanProgressState, UnitSelection
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind

@@ -146,14 +146,6 @@ def test_retry_running_job_is_refused(database: Database) -> None:
         database.write(administration.retry_job, job.uuid)
 
 
-def test_retry_cancelled_job_is_refused(database: Database) -> None:
-    database.write(queue.add_job, BIND)
-    uuid = read_only_job(database).uuid
-    database.write(administration.cancel_job, uuid)
-    with pytest.raises(OperationRefused, match='cancelled'):
-        database.write(administration.retry_job, uuid)
-
-
 # --- cancel ---------------------------------------------------------------------------
 
 
