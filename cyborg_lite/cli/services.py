@@ -25,17 +25,15 @@ def _list_services(api: AcceleratorApi, **query: str | None) -> list[dict[str, A
 
 
 class ListServices(ListCommand):
-    """List agents and conductors."""
+    """List conductors. The hosts have the agents."""
 
     def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument('--binary', metavar='<name>', help='Only this program')
         parser.add_argument('--host', metavar='<host>', help='Only this host')
         parser.add_argument('--state', choices=['up', 'down'], help='Only this state')
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         services = _list_services(
             self.api,
-            binary=parsed_args.binary,
             hostname=parsed_args.host,
             state=parsed_args.state,
         )
@@ -59,17 +57,11 @@ class ShowService(ShowCommand):
         if not matches:
             text = f'No service has the uuid or host {parsed_args.service}.'
             raise exceptions.NotFound(404, text)
-        if len(matches) > 1:
-            uuids = ', '.join(service['uuid'] for service in matches)
-            raise exceptions.CommandError(f'Several services match: {uuids}.')
         return build_fields(matches[0])
 
 
 class DeleteServices(ApiCommand):
-    """Delete daemons that are down.
-
-    The deletion of an agent also deletes its host with all devices.
-    """
+    """Delete daemons that are down."""
 
     def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(

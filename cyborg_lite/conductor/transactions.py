@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from cyborg_lite.db.arqs import usages
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import deployables
-from cyborg_lite.db.hosts import host_topology, services
+from cyborg_lite.db.hosts import host_topology, hosts, services
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import serves
@@ -59,6 +59,8 @@ class Transactions:
     show_topology = _reads(
         Conductor.show_host_topology, host_topology.read_host_topology
     )
+    list_hosts = _reads(Conductor.list_hosts, hosts.list_hosts)
+    delete_service = _writes(Conductor.delete_service, services.delete_service)
     list_services = _reads(Conductor.list_services, services.list_services)
 
     @serves(Conductor.check_database)

@@ -17,7 +17,7 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
         base.build_rule(
             'cyborg:service:delete',
             base.ADMIN,
-            'Delete a daemon that is down; for an agent, its host with all devices.',
+            'Delete a daemon that is down.',
             'DELETE /v2/services/{uuid}',
         ),
     ]

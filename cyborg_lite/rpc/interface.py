@@ -42,6 +42,7 @@ from cyborg_lite.model.devices.reconfiguration import (
 )
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.events import HostEvent, HostHandle, RecoveryResult
+from cyborg_lite.model.hosts.hosts import HostSummary
 from cyborg_lite.model.hosts.services import HeartbeatDetails, Service
 from cyborg_lite.model.hosts.topology import HostTopology
 from cyborg_lite.model.inventory.host_report import Device
@@ -455,6 +456,34 @@ class Conductor(Protocol):
 
     # --- hosts, operations, daemons ---
 
+    def list_hosts(
+        self, context: RequestContext, query: Query
+    ) -> tuple[HostSummary, ...]:
+        """Return the hosts with an agent or devices that match the query.
+
+        Filters: ``name``, ``agent``.
+        """
+
+    def set_host_status(
+        self, context: RequestContext, host: str, status: DeviceStatus, reason: str
+    ) -> int:
+        """Set the status of all devices of a host; return the number of changes.
+
+        :raises HostNotFound: no agent and no device of the host is stored
+        :raises ServiceUnavailable: Placement does not answer
+        """
+
+    def forget_host(self, context: RequestContext, host: str, drain: bool) -> None:
+        """Delete a host with its devices, handles, jobs, agent and providers.
+
+        :param drain: first put all devices into maintenance, which stays if ARQs or
+            the agent prevent the removal
+        :raises HostNotFound: no agent and no device of the host is stored
+        :raises ServiceAlive: the agent of the host is up
+        :raises HostInUse: ARQs of instances use the host
+        :raises ServiceUnavailable: Placement does not answer
+        """
+
     def show_host_topology(
         self, context: RequestContext, hostname: str
     ) -> HostTopology:
@@ -503,12 +532,10 @@ class Conductor(Protocol):
         """
 
     def delete_service(self, context: RequestContext, uuid: str) -> None:
-        """Delete a daemon that is down; for an agent, its host with all devices.
+        """Delete a conductor that is down.
 
-        :raises ServiceNotFound: no daemon has the uuid
-        :raises ServiceAlive: the daemon is up
-        :raises HostInUse: ARQs of instances use the host of the agent
-        :raises ServiceUnavailable: Placement does not answer
+        :raises ServiceNotFound: no conductor has the uuid
+        :raises ServiceAlive: the conductor is up
         """
 
     # A load balancer waits for about five seconds.

@@ -41,8 +41,7 @@ def recorder(cloud: KeystoneCloud, real_glance: RealGlance) -> Recorder:
     _profiles(recorder)
     _requests(recorder, cloud)
     _bitstreams(recorder, cloud, real_glance)
-    agents = '/v2/services?binary=cyborg-lite-agent'
-    recorder.ask('list_services', agents)
+    recorder.ask('list_services', '/v2/services')
     _operations(recorder, cloud)
     _forget_host(recorder, cloud)
     if os.environ.get('CYBORG_LITE_WRITE_SAMPLES'):
@@ -79,17 +78,25 @@ def _operations(recorder: Recorder, cloud: KeystoneCloud) -> None:
 
 
 def _forget_host(recorder: Recorder, cloud: KeystoneCloud) -> None:
-    """Delete the agent of a host that is gone; its row is written into the database."""
+    """Delete a host that is gone, and a conductor; their rows are written."""
     service = str(uuid4())
+    recorder.ask('list_hosts', '/v2/hosts')
+    recorder.ask('show_host', f'/v2/hosts/{cloud.host}')
+    status = {'op': 'replace', 'path': '/status', 'value': 'enabled'}
+    recorder.ask('update_host', f'/v2/hosts/{cloud.host}', [status])
     with closing(sqlite3.connect(cloud.directory / 'db.sqlite')) as database, database:
-        database.execute(
+        database.executemany(
             'INSERT INTO services (uuid, binary, host, version, state, started_at, '
             'heartbeat_at, audited_at, last_event, report_number) '
-            'SELECT ?, binary, ?, version, ?, '
+            'SELECT ?, ?, ?, version, ?, '
             'started_at, heartbeat_at, audited_at, 0, 0 FROM services '
             "WHERE binary = 'cyborg-lite-agent'",
-            (service, 'gone-host', 'down'),
+            [
+                (service, 'cyborg-lite-conductor', 'gone-controller', 'down'),
+                (str(uuid4()), 'cyborg-lite-agent', 'gone-host', 'down'),
+            ],
         )
+    recorder.ask('delete_host', '/v2/hosts/gone-host?drain=true')
     path = f'/v2/services/{service}'
     recorder.ask('delete_service', path)
 

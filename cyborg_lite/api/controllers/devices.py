@@ -97,7 +97,7 @@ class DeviceResource(Resource):
             return self._change_configuration(call)
         if _MODE in paths:
             return self._change_mode(call)
-        status, reason = _parse_status_change(call.body)
+        status, reason = parse_status_change(call.body)
         # The rules of the actions enable and disable apply to the patch too.
         call.authorize(_RULES[status])
         uuid = call.parse_identifier(self.identifier, DeviceNotFound)
@@ -217,7 +217,7 @@ def _needs_arqs(call: Call) -> bool:
     return call.microversion >= V2_4 and call.selects('arqs', 'arqs_count')
 
 
-def _parse_status_change(operations: list[Any]) -> tuple[DeviceStatus, str]:
+def parse_status_change(operations: list[Any]) -> tuple[DeviceStatus, str]:
     """Return the status and reason of a patch, which matches its schema.
 
     :raises InvalidDevicePatch: a path is repeated, or a value is invalid

@@ -86,6 +86,7 @@ IN_QUERY: Final[Mapping[str, Parameter]] = {
         'or error 423 while a bind runs.',
         'schema': {'enum': ['resolved']},
     },
+    'agent_state': _text('Only hosts whose agent has this state.'),
     'board': _text('Only bitstreams for this board.'),
     'bitstream_id': _text('Only deployables that are programmed with this image.'),
     'deployable': _uuid('Show for each bitstream whether this deployable accepts it.'),
@@ -99,6 +100,10 @@ IN_QUERY: Final[Mapping[str, Parameter]] = {
     },
     'device_profile_name': _text('Only ARQs of this device profile.'),
     'device_rp_uuid': _text('Only ARQs that are bound to this resource provider.'),
+    'drain': _switch(
+        'First put all devices of the host into maintenance. It stays if ARQs or the '
+        'agent prevent the removal.'
+    ),
     'driver_name': _text('Only deployables that this driver discovered.'),
     'enabled': _switch(
         'Only device profiles that are enabled (true) or disabled (false).'

@@ -17,6 +17,31 @@ _CONFIGURATION: Final = {
     },
 }
 
+_STATUS: Final = [
+    {'op': 'replace', 'path': '/status', 'value': 'maintaining'},
+    {'op': 'add', 'path': '/reason', 'value': 'The fan is being replaced.'},
+]
+
+PATCH_STATUS: Final = Schema(
+    {
+        'type': 'array',
+        'minItems': 1,
+        'maxItems': 2,
+        'items': {
+            'type': 'object',
+            'required': ['op', 'path', 'value'],
+            'properties': {
+                'op': {'enum': ['add', 'replace']},
+                'path': {'enum': ['/status', '/reason']},
+                'value': {'type': 'string', 'maxLength': 255},
+            },
+        },
+        'examples': [_STATUS],
+    },
+    is_patch=True,
+)
+"""Changes of all devices of a host."""
+
 PATCH: Final = Schema(
     {
         'type': 'array',
@@ -34,10 +59,7 @@ PATCH: Final = Schema(
             'else': {'properties': {'value': {'type': 'string', 'maxLength': 255}}},
         },
         'examples': [
-            [
-                {'op': 'replace', 'path': '/status', 'value': 'maintaining'},
-                {'op': 'add', 'path': '/reason', 'value': 'The fan is being replaced.'},
-            ],
+            _STATUS,
             [{'op': 'replace', 'path': '/mode', 'value': 'sym;asym'}],
             [
                 {

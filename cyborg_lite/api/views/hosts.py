@@ -23,6 +23,7 @@ from cyborg_lite.api.views.shapes import (
 from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.hosts.hosts import HostSummary
 from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.hosts.topology import Availability, HostTopology, TopologyUnit
 from cyborg_lite.model.inventory.host_report import Health
@@ -119,8 +120,39 @@ class HostTopologyView(View):
         return call.links.build_self_links(f'v2/hosts/{name}/topology')
 
 
+class HostView(View):
+    """A host with an agent or devices; without an agent its fields are null.
+
+    ``status`` is that of all devices, and null if they differ or there are none.
+    ``maintaining_count`` counts the devices in maintenance.
+    """
+
+    name = str
+    status = nullable(enum_of(DeviceStatus))
+    agent_state = source('agent', nullable(enum_of(ServiceState)))
+    version = nullable(str)
+    started_at = nullable(datetime)
+    heartbeat_at = nullable(datetime)
+    devices_count = source('devices', int)
+    maintaining_count = source('maintaining', int)
+    arqs_count = source('arqs', int)
+    links = LINKS
+
+    @staticmethod
+    def render_links(host: HostSummary, call: Call) -> Any:
+        """Return the link to the host; its name may need quotes."""
+        return call.links.build_self_links(f'v2/hosts/{quote(host.name, safe="")}')
+
+
+class HostList(ListView):
+    """A page of hosts."""
+
+    hosts = [HostView]
+    hosts_links = NEXT_LINKS
+
+
 class ServiceView(View):
-    """A daemon on a host."""
+    """A daemon on a host. Since 2.7 agents belong to hosts, and are not shown."""
 
     uuid = UUID
     binary = str

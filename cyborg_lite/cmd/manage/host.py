@@ -14,7 +14,7 @@ from cyborg_lite.cmd.support import database
 from cyborg_lite.cmd.support.json_output import is_json, print_records
 from cyborg_lite.cmd.support.parsers import Parsers, add_command, add_group
 from cyborg_lite.cmd.support.text_table import format_records
-from cyborg_lite.conductor.hosts.hosts import HostService
+from cyborg_lite.conductor.hosts.hosts import DRAIN_REASON, HostService
 from cyborg_lite.conductor.jobs.runner import create_owner
 from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
 from cyborg_lite.conductor.providers.sync import PlacementSync
@@ -102,7 +102,7 @@ def _show(conf: cfg.ConfigOpts) -> int:
             'devices': [_device_document(device) for device in records],
             'arqs': [dataclasses.asdict(arq) for arq in arqs],
         }
-        print(json.dumps(document, indent=2))
+        print(json.dumps(document, indent=2, default=str))
         return 0
     print(f'Host {host}: agent {summary.agent or "none"}')
     print()
@@ -157,7 +157,7 @@ def _forget(conf: cfg.ConfigOpts) -> int:
     host = conf.command.of_host
     with _open_service(conf) as (db, service):
         if conf.command.drain:
-            service.set_status(host, DeviceStatus.MAINTAINING, 'The host is drained.')
+            service.set_status(host, DeviceStatus.MAINTAINING, DRAIN_REASON)
         if _print_obstacles(db, host):
             return 1
         removed, result = service.forget(host)

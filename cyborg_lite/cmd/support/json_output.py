@@ -52,7 +52,8 @@ def print_records(
     :param build_document: returns the JSON object of a record
     """
     if is_json(conf):
-        print(json.dumps([build_document(record) for record in records], indent=2))
+        documents = [build_document(record) for record in records]
+        print(json.dumps(documents, indent=2, default=str))  # times are text
     else:
         print(format_records(records, columns, empty))
 

@@ -2,6 +2,7 @@
 """Hosts: maintenance of all their devices, and their removal."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from oslo_log import log
 
@@ -9,19 +10,18 @@ from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
 from cyborg_lite.conductor.providers.sync import SyncMode, SyncResult
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.hosts import hosts, services
+from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.providers import providers
-from cyborg_lite.errors.hosts import ServiceAlive, ServiceNotFound
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.hosts import RemovedHost
-from cyborg_lite.model.hosts.services import AGENT, Service, ServiceState
 from cyborg_lite.model.operations import NewOperation, OperationKind, SubjectType
-from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Conductor
 
 LOG = log.getLogger(__name__)
+
+DRAIN_REASON: Final = 'The host is drained.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class HostService:
     database: Database
     sync_jobs: HostSyncJobs
 
+    @serves(Conductor.set_host_status)
     def set_status(self, host: str, status: DeviceStatus, reason: str) -> int:
         """Set the status of all devices of a host; return the number of changes.
 
@@ -79,22 +80,13 @@ class HostService:
             self.database.write(providers.delete_unused_traits, removed.provider_uuids)
         return removed, result
 
-    @serves(Conductor.delete_service)
-    def forget_service(self, context: RequestContext, uuid: str) -> None:
-        """Delete a daemon that is down; for an agent, its host with all devices."""
-        service = self._find_service(uuid)
-        if service.binary == AGENT:
-            kind, subject = OperationKind.FORGET, SubjectType.HOST
-            self.forget(
-                service.host, build_operation(context, kind, subject, service.host)
-            )
-            return
-        if service.state is ServiceState.UP:
-            raise ServiceAlive(binary=service.binary, host=service.host)
-        self.database.write(services.delete_service, uuid)
+    @serves(Conductor.forget_host)
+    def drain_and_forget(self, context: RequestContext, host: str, drain: bool) -> None:
+        """Delete a host as ``forget`` does.
 
-    def _find_service(self, uuid: str) -> Service:
-        query = Query(filters={'uuid': (uuid,)})
-        for service in self.database.read(services.list_services, query):
-            return service
-        raise ServiceNotFound(uuid=uuid)
+        :param drain: first put all devices into maintenance
+        """
+        if drain:
+            self.set_status(host, DeviceStatus.MAINTAINING, DRAIN_REASON)
+        kind, subject = OperationKind.FORGET, SubjectType.HOST
+        self.forget(host, build_operation(context, kind, subject, host))

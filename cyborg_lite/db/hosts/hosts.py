@@ -5,15 +5,27 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
+from uuid import UUID
 
 from oslo_db.exception import RetryRequest
-from sqlalchemy import ColumnElement, Select, and_, delete, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    and_,
+    delete,
+    func,
+    or_,
+    select,
+    union,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs.arqs import NO_FAILURE, record_step
 from cyborg_lite.db.arqs.release import RELEASED
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_utc
+from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import (
     Arq,
     AttachHandle,
@@ -29,9 +41,12 @@ from cyborg_lite.db.inventory import agents, device_events
 from cyborg_lite.db.jobs import administration, outbox, queue
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.arqs import HandlesContended
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.hosts import HostInUse, HostNotFound, ServiceAlive
+from cyborg_lite.model import cursors
 from cyborg_lite.model.arqs.arqs import Actor, State
+from cyborg_lite.model.cursors import Cursor
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.hosts.events import HostEvent
@@ -39,6 +54,8 @@ from cyborg_lite.model.hosts.hosts import HostArq, HostSummary, RemovedHost
 from cyborg_lite.model.hosts.services import AGENT, ServiceState
 from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.operations import NewOperation
+from cyborg_lite.model.queries import Page, Query
+from cyborg_lite.model.text import format_value, is_storable
 
 _MAX_NAMED_ARQS: Final = 10  # in the text of an error
 
@@ -48,31 +65,72 @@ _WAITS_FOR_CLEANING: Final = or_(
 )
 
 
-def list_hosts(session: Session) -> tuple[HostSummary, ...]:
-    """Return all hosts with an agent or devices, by name."""
-    agents = select(Service.host, Service.state).where(Service.binary == AGENT)
-    states = {host: ServiceState(state) for host, state in session.execute(agents)}
-    devices = select(Device.hostname, func.count()).group_by(Device.hostname)
-    in_maintenance = devices.where(Device.status == DeviceStatus.MAINTAINING)
-    arqs = (
-        select(Arq.hostname, func.count())
-        .where(Arq.instance_uuid.is_not(None))
-        .group_by(Arq.hostname)
-    )
-    totals, maintaining, bound = (
-        {str(host): int(number) for host, number in session.execute(statement)}
-        for statement in (devices, in_maintenance, arqs)
-    )
-    return tuple(
-        HostSummary(
-            name=host,
-            agent=states.get(host),
-            devices=totals.get(host, 0),
-            maintaining=maintaining.get(host, 0),
-            arqs=bound.get(host, 0),
-        )
-        for host in device_owners.list_hosts(session)
-    )
+# Hosts have no table: a host has an agent or devices.
+_NAMES: Final = union(
+    select(Service.host.label('name')).where(Service.binary == AGENT),
+    select(Device.hostname),
+).subquery('hosts')
+_NAME: Final = _NAMES.c.name
+
+
+def _count(*conditions: ColumnElement[bool]) -> Any:
+    """Return SQL for the number of rows of one table that belong to the host."""
+    return select(func.count()).where(*conditions).correlate(_NAMES).scalar_subquery()
+
+
+_ON_HOST: Final = Device.hostname == _NAME
+_SUMMARY: Final = Record(
+    HostSummary,
+    Service,
+    name=_NAME,
+    agent=Service.state,
+    devices=_count(_ON_HOST),
+    maintaining=_count(_ON_HOST, Device.status == DeviceStatus.MAINTAINING),
+    arqs=_count(Arq.hostname == _NAME, Arq.instance_uuid.is_not(None)),
+)
+_FILTERS: Final = {'name': _NAME, 'agent': Service.state}
+_ANY: Final = Query()
+_NO_UUID: Final = str(UUID(int=0))  # of cursors; a host has none
+
+
+def list_hosts(session: Session, query: Query = _ANY) -> tuple[HostSummary, ...]:
+    """Return the hosts with an agent or devices that match, in one SELECT.
+
+    :param query: filters ``name`` and ``agent``; the only sort key is ``name``
+    :raises InvalidInput: an unknown sort key, or a marker that is no cursor of hosts
+    """
+    if query.sort_key not in (None, 'name'):
+        raise InvalidInput(reason=f'Unknown sort key {format_value(query.sort_key)}.')
+    statement = _SUMMARY.select().select_from(_NAMES)
+    statement = statement.outerjoin(Service, Service.is_agent_of(_NAME))
+    for field, values in query.filters.items():
+        storable = [value for value in values if is_storable(value)]
+        statement = statement.where(_FILTERS[field].in_(storable))
+    if query.cursor or query.marker:
+        last = _read_last_name(query)
+        is_later = last > _NAME if query.descending else last < _NAME
+        statement = statement.where(is_later)
+    order = _NAME.desc() if query.descending else _NAME
+    rows = session.execute(statement.order_by(order).limit(query.limit))
+    summaries = tuple(map(_SUMMARY.read, rows))
+    if not query.needs_cursor:
+        return summaries
+    return Page.build(summaries, _build_cursor(summaries, query))
+
+
+def _read_last_name(query: Query) -> str:
+    cursor = cursors.decode(query.cursor or query.marker or '')
+    position = cursor.collection, cursor.descending
+    if position != ('hosts', query.descending) or not isinstance(cursor.value, str):
+        raise InvalidInput(reason='The marker is of another list or sort_dir.')
+    return cursor.value
+
+
+def _build_cursor(summaries: Sequence[HostSummary], query: Query) -> str | None:
+    if not summaries or len(summaries) != query.limit:
+        return None
+    last = summaries[-1].name
+    return cursors.encode(Cursor('hosts', None, query.descending, last, 0, _NO_UUID))
 
 
 def list_arqs(session: Session, host: str) -> tuple[HostArq, ...]:

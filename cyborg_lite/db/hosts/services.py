@@ -30,9 +30,10 @@ from cyborg_lite.db.core.tables import Service as Row
 from cyborg_lite.db.devices.telemetry import store_telemetry
 from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.errors.hosts import HostNotFound
+from cyborg_lite.errors.hosts import HostNotFound, ServiceAlive, ServiceNotFound
 from cyborg_lite.model.hosts.services import (
     AGENT,
+    CONDUCTOR,
     Heartbeat,
     HeartbeatDetails,
     Service,
@@ -193,8 +194,18 @@ def request_host_job(
 
 
 def delete_service(session: Session, uuid: str) -> None:
-    """Delete the row of a daemon."""
-    change(session, delete(Row).where(Row.uuid == uuid))
+    """Delete a conductor that is down; a host is deleted with its agent.
+
+    :raises ServiceNotFound: no conductor has the uuid
+    :raises ServiceAlive: the conductor is up
+    """
+    conductor = (Row.uuid == uuid) & (Row.binary == CONDUCTOR)
+    row = session.execute(select(Row.host, Row.state).where(conductor)).one_or_none()
+    if row is None:
+        raise ServiceNotFound(uuid=uuid)
+    is_down = conductor & (Row.state == ServiceState.DOWN)
+    if not change(session, delete(Row).where(is_down)):
+        raise ServiceAlive(binary=CONDUCTOR, host=row.host)
 
 
 # --- states ---

@@ -4,7 +4,9 @@
 import pytest
 from osc_lib import exceptions
 
+from tests.builders.device_rows import add_device
 from tests.builders.host_topologies import HOST, build_shared_topology, build_topology
+from tests.builders.service_rows import add_service_row
 from tests.support.api.command_line import read_json, run_command
 from tests.support.api.conversation import Client
 
@@ -31,3 +33,18 @@ def test_topology_shows_bridges_on_request(client: Client) -> None:
 def test_topology_of_unknown_host_is_not_found(client: Client) -> None:
     with pytest.raises(exceptions.NotFound, match='nowhere'):
         run_command(client, 'host topology', 'nowhere')
+
+
+def test_host_is_listed_disabled_enabled_and_forgotten(client: Client) -> None:
+    database = client.conductor.database
+    add_service_row(database, HOST, 'down')
+    add_service_row(database, 'other')
+    add_device(database, hostname=HOST)
+    (row,) = read_json(client, 'host list', '--agent-state', 'down')
+    assert (row['Name'], row['Agent'], row['Devices']) == (HOST, 'down', 1)
+    shown = read_json(client, 'host disable', HOST, '--reason', 'fan')
+    assert (shown['status'], shown['maintaining_count']) == ('maintaining', 1)
+    assert read_json(client, 'host enable', HOST)['status'] == 'enabled'
+    assert read_json(client, 'host show', HOST)['agent_state'] == 'down'
+    run_command(client, 'host forget', HOST, '--drain')
+    assert [row['Name'] for row in read_json(client, 'host list')] == ['other']

@@ -72,6 +72,7 @@ FINGERPRINTS: Final = {
     'HostFit': 'b9cb3655c1a6',
     'HostHandle': 'ba7b4326ffb4',
     'HostReport': 'c665e442480c',
+    'HostSummary': '0218985bed26',
     'HostTopology': 'ee6f5909d5ad',
     'ListedBitstream': 'e63e11619c74',
     'LoadOrder': 'b6c4e5e29d6b',

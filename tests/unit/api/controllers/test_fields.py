@@ -9,6 +9,7 @@ import pytest
 
 from cyborg_lite.model.bitstreams.listing import ListedBitstream
 from cyborg_lite.model.devices.events import DeviceEvent, DeviceEventKind
+from cyborg_lite.model.hosts.services import CONDUCTOR
 from cyborg_lite.model.hosts.topology import HostTopology
 from tests.builders.device_rows import add_deployable, add_device
 from tests.builders.service_rows import add_service_row
@@ -139,7 +140,7 @@ LISTS = [
 def latest(newest: Client) -> Client:
     """Return a client; each of its lists has an element."""
     now = datetime(2026, 11, 21, tzinfo=UTC)
-    add_service_row(newest.conductor.database, 'compute-1')
+    add_service_row(newest.conductor.database, 'ctl-1', binary=CONDUCTOR)
     newest.conductor.answers |= {
         'list_bitstreams': (ListedBitstream(UUID, 'image', 5, {'vendor': 'x'}, ()),),
         'list_device_events': (DeviceEvent(DeviceEventKind.ADDED, now, 'compute-1'),),

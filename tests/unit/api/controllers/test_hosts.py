@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the topology of a host at microversion 2.7."""
+"""Tests of hosts and their topologies at microversion 2.7."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,9 @@ from cyborg_lite.model.hosts.topology import (
     TopologyDeployable,
     TopologyUnit,
 )
+from tests.builders.device_rows import add_device
 from tests.builders.host_topologies import HOST, HOSTILE, PROJECT, build_topology
+from tests.builders.service_rows import add_service_row
 from tests.support.api.conversation import MANAGER, Client, build_policy_client
 
 PATH = f'/hosts/{HOST}/topology'
@@ -104,3 +106,96 @@ def test_topology_host_without_devices_is_empty(newest: Client) -> None:
 @pytest.mark.parametrize('name', ['elsewhere', '%00', '%ED%A0%80'])
 def test_topology_unknown_host_is_refused(client: Client, name: str) -> None:
     assert client.at('2.7').get(f'/hosts/{name}/topology').status in (400, 404)
+
+
+@pytest.fixture
+def fleet(client: Client) -> Client:
+    """Return a client of hosts a (agent), b (agent down, devices), c (a device)."""
+    database = client.conductor.database
+    add_service_row(database, 'b', 'down')
+    add_service_row(database, 'a')
+    for name in 'bbc':
+        add_device(database, hostname=name)
+    return client.at('2.7')
+
+
+def list_names(client: Client, query: str = '') -> list[str]:
+    return [host['name'] for host in client.get(f'/hosts{query}').json['hosts']]
+
+
+@pytest.mark.parametrize(
+    ('query', 'names'),
+    [
+        ('', ['a', 'b', 'c']),
+        ('?sort_key=name&sort_dir=desc', ['c', 'b', 'a']),
+        ('?agent_state=down', ['b']),
+        ('?name=c', ['c']),
+        ('?name=%00', []),
+    ],
+)
+def test_list_hosts_sorts_and_filters(
+    fleet: Client, query: str, names: list[str]
+) -> None:
+    assert list_names(fleet, query) == names
+
+
+@pytest.mark.parametrize(('direction', 'names'), [('asc', 'abc'), ('desc', 'cba')])
+def test_list_hosts_pages_visit_each_host(
+    fleet: Client, direction: str, names: str
+) -> None:
+    path, visited = f'/hosts?limit=1&sort_dir={direction}', []
+    while path:
+        page = fleet.get(path).json
+        visited += [host['name'] for host in page['hosts']]
+        links = page.get('hosts_links', [{'href': ''}])
+        path = links[0]['href'].partition('/v2')[2]
+    assert visited == list(names)
+
+
+@pytest.mark.parametrize(
+    'query',
+    ['sort_key=uuid', f'marker={INSTANCE}', 'marker=x', 'agent_state=x', 'drain=true'],
+)
+def test_list_hosts_refuses_unknown_words(fleet: Client, query: str) -> None:
+    assert fleet.get(f'/hosts?{query}').status == 400
+
+
+def test_list_hosts_refuses_cursor_of_other_direction(fleet: Client) -> None:
+    href = fleet.get('/hosts?limit=1').json['hosts_links'][0]['href']
+    path = f'{href.partition("/v2")[2]}&sort_dir=desc'
+    assert fleet.get(path).status == 400
+
+
+def test_host_shows_agent_devices_and_status(fleet: Client) -> None:
+    without_agent = fleet.get('/hosts/c').json
+    assert (without_agent['agent_state'], without_agent['version']) == (None, None)
+    assert (without_agent['status'], without_agent['devices_count']) == ('enabled', 1)
+    assert fleet.get('/hosts/a').json['status'] is None
+    assert fleet.get('/hosts/nowhere').status == 404
+
+
+def test_patch_host_changes_status_of_all_devices(fleet: Client) -> None:
+    status = {'op': 'replace', 'path': '/status', 'value': 'maintaining'}
+    reason = {'op': 'add', 'path': '/reason', 'value': 'fan'}
+    changed = fleet.patch('/hosts/b', [status, reason]).json
+    assert (changed['status'], changed['maintaining_count']) == ('maintaining', 2)
+    devices = fleet.get('/devices?hostname=b').json['devices']
+    assert {device['status_reason'] for device in devices} == {'fan'}
+    enabled = fleet.patch('/hosts/b', [{**status, 'value': 'enabled'}]).json
+    assert (enabled['status'], enabled['maintaining_count']) == ('enabled', 0)
+    assert fleet.patch('/hosts/b', [{**status, 'path': '/mode'}]).status == 400
+    assert fleet.patch('/hosts/nowhere', [status]).status == 404
+
+
+def test_delete_host_deletes_agent_and_devices(fleet: Client) -> None:
+    assert fleet.delete('/hosts/a?drain=true').status == 409
+    assert fleet.delete('/hosts/b').status == 204
+    assert list_names(fleet) == ['a', 'c']
+    assert len(fleet.get('/devices').json['devices']) == 1
+    assert fleet.delete('/hosts/b').status == 404
+
+
+def test_hosts_require_administrator_and_2_7(fleet: Client) -> None:
+    for path in ('/hosts', '/hosts/a'):
+        assert fleet.as_(MANAGER).get(path).status == 403
+        assert fleet.at('2.6').get(path).status == 406

@@ -2,20 +2,24 @@
 """Tests of the list of daemons."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
-from cyborg_lite.model.hosts.services import ServiceState
+from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR, ServiceState
 from tests.builders.service_rows import add_service_row
 from tests.support.api.conversation import HOST, MANAGER, Client
 
 AT = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
 
 
-def daemon(client: Client, host: str, state: ServiceState = ServiceState.UP) -> str:
+# Any: columns of the row.
+def daemon(
+    client: Client, host: str, state: ServiceState = ServiceState.UP, **columns: Any
+) -> str:
     """Add a daemon; return its uuid."""
-    database = client.conductor.database
-    return add_service_row(database, host, state, started_at=AT, heartbeat_at=AT)
+    columns |= {'started_at': AT, 'heartbeat_at': AT}
+    return add_service_row(client.conductor.database, host, state, **columns)
 
 
 @pytest.fixture
@@ -72,24 +76,33 @@ def test_list_services_requires_admin(newest: Client) -> None:
     assert newest.get('/services?colour=red').status == 400
 
 
-def test_delete_service_down_returns_204(newest: Client) -> None:
-    service = daemon(newest, 'compute-1', ServiceState.DOWN)
-    assert newest.at('2.7').delete(f'/services/{service}').status == 204
-    assert newest.get('/services').json == {'services': []}
+def test_services_have_no_agents_since_2_7(newest: Client) -> None:
+    agent = daemon(newest, 'compute-1')
+    conductor = daemon(newest, 'ctl-1', binary=CONDUCTOR)
+    latest = newest.at('2.7')
+    for query in ('', f'?binary={CONDUCTOR}', '?hostname=ctl-1&sort_key=hostname'):
+        (service,) = latest.get(f'/services{query}').json['services']
+        assert (service['uuid'], service['hostname']) == (conductor, 'ctl-1')
+        assert 'host' not in service
+    assert latest.get(f'/services?binary={AGENT}').json == {'services': []}
+    assert latest.delete(f'/services/{agent}').status == 404
+    for query in ('host=ctl-1', 'sort_key=host'):
+        assert latest.get(f'/services?{query}').status == 400
 
 
-def test_delete_service_up_is_refused(newest: Client) -> None:
-    service = daemon(newest, 'compute-1', ServiceState.UP)
-    assert newest.at('2.7').delete(f'/services/{service}').status == 409
-    assert newest.get('/services').json['services']
+@pytest.mark.parametrize(
+    ('state', 'status'), [(ServiceState.DOWN, 204), (ServiceState.UP, 409)]
+)
+def test_delete_service_is_refused_while_up(
+    newest: Client, state: ServiceState, status: int
+) -> None:
+    service = daemon(newest, 'ctl-1', state, binary=CONDUCTOR)
+    latest = newest.at('2.7')
+    assert latest.as_(MANAGER).delete(f'/services/{service}').status == 403
+    assert latest.delete(f'/services/{service}').status == status
+    assert len(newest.get('/services').json['services']) == (status == 409)
 
 
 @pytest.mark.parametrize('uuid', ['adeb91d5-34ae-48a7-b31a-4de8a7d7dbb2', 'x'])
 def test_delete_service_unknown_returns_404(newest: Client, uuid: str) -> None:
     assert newest.at('2.7').delete(f'/services/{uuid}').status == 404
-
-
-def test_delete_service_requires_administrator(newest: Client) -> None:
-    service = daemon(newest, 'compute-1', ServiceState.DOWN)
-    manager = newest.at('2.7').as_(MANAGER)
-    assert manager.delete(f'/services/{service}').status == 403

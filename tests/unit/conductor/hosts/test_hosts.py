@@ -13,9 +13,8 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import administration
 from cyborg_lite.errors.daemons import ServiceUnavailable
-from cyborg_lite.errors.hosts import ServiceAlive, ServiceNotFound
+from cyborg_lite.errors.hosts import ServiceAlive
 from cyborg_lite.model.devices.devices import DeviceStatus
-from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.rows import HOST, add_card
 from tests.builders.service_rows import mark_down, record_heartbeat
@@ -37,23 +36,16 @@ def hosts(database: Database, placement: FakePlacement) -> HostService:
     return HostService(database, HostSyncJobs(database, sync, create_owner(10)))
 
 
-def service_uuid(database: Database, binary: str) -> str:
-    (uuid,) = [
-        service.uuid
-        for service in database.read(services.list_services)
-        if service.binary == binary
-    ]
-    return uuid
-
-
-def test_forget_service_of_agent_deletes_host_and_providers(
+def test_forget_drained_host_deletes_rows_and_providers(
     hosts: HostService, database: Database, placement: FakePlacement
 ) -> None:
     rp_uuid = add_card(database, 2)
-    assert hosts.set_status(HOST, DeviceStatus.MAINTAINING, 'gone') == 1
-    assert rp_uuid in placement.providers
+    record_heartbeat(database, HOST)
+    with pytest.raises(ServiceAlive):
+        hosts.drain_and_forget(CONTEXT, HOST, drain=True)
+    assert placement.get_inventories(rp_uuid).inventories['PGPU'].reserved == 2
     mark_down(database, HOST)
-    hosts.forget_service(CONTEXT, service_uuid(database, AGENT))
+    hosts.drain_and_forget(CONTEXT, HOST, drain=False)
     assert rp_uuid not in placement.providers
     assert not database.read(services.list_services)
     assert not database.read(administration.list_jobs)
@@ -77,37 +69,6 @@ def test_set_status_repeated_returns_when_placement_has_it(
 
 def refuse(_name: str) -> None:
     raise ServiceUnavailable(what='Placement')
-
-
-def test_forget_service_of_conductor_keeps_agent_of_host(
-    hosts: HostService, database: Database
-) -> None:
-    record_heartbeat(database, HOST)
-    record_heartbeat(database, 'controller', CONDUCTOR)
-    with pytest.raises(ServiceAlive, match='controller'):
-        hosts.forget_service(CONTEXT, service_uuid(database, CONDUCTOR))
-    mark_conductor_down(database)
-    hosts.forget_service(CONTEXT, service_uuid(database, CONDUCTOR))
-    (agent,) = database.read(services.list_services)
-    assert agent.binary == AGENT
-    with pytest.raises(ServiceAlive):
-        hosts.forget_service(CONTEXT, agent.uuid)
-
-
-def mark_conductor_down(database: Database) -> None:
-    (conductor,) = [
-        service
-        for service in database.read(services.list_services)
-        if service.binary == CONDUCTOR
-    ]
-    # Every heartbeat is older than this time.
-    newest = conductor.heartbeat_at.replace(year=conductor.heartbeat_at.year + 1)
-    assert database.write(services.switch_states, (conductor,), newest)
-
-
-def test_forget_service_unknown_raises(hosts: HostService) -> None:
-    with pytest.raises(ServiceNotFound):
-        hosts.forget_service(CONTEXT, str(uuid4()))
 
 
 def test_forget_placement_down_leaves_job(
