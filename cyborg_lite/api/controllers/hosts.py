@@ -157,8 +157,8 @@ class ServiceCollection(Resource):
         if _FORMER_NAME in call.arguments:
             filters['hostname'] = (call.arguments[_FORMER_NAME],)
         if call.microversion >= V2_7:
-            named = filters.get('binary', (CONDUCTOR,))
-            filters['binary'] = tuple(name for name in named if name != AGENT)
+            binaries = filters.get('binary', (CONDUCTOR,))
+            filters['binary'] = tuple(name for name in binaries if name != AGENT)
         query = paging.build_query(call, **filters)
         if call.microversion < V2_7 and query.sort_key == _FORMER_NAME:
             query = replace(query, sort_key='hostname')

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
-from uuid import UUID
 
 from oslo_db.exception import RetryRequest
 from sqlalchemy import (
@@ -90,7 +89,6 @@ _SUMMARY: Final = Record(
 )
 _FILTERS: Final = {'name': _NAME, 'agent': Service.state}
 _ANY: Final = Query()
-_NO_UUID: Final = str(UUID(int=0))  # of cursors; a host has none
 
 
 def list_hosts(session: Session, query: Query = _ANY) -> tuple[HostSummary, ...]:
@@ -130,7 +128,7 @@ def _build_cursor(summaries: Sequence[HostSummary], query: Query) -> str | None:
     if not summaries or len(summaries) != query.limit:
         return None
     last = summaries[-1].name
-    return cursors.encode(Cursor('hosts', None, query.descending, last, 0, _NO_UUID))
+    return cursors.encode(Cursor('hosts', None, query.descending, last, 0))
 
 
 def list_arqs(session: Session, host: str) -> tuple[HostArq, ...]:

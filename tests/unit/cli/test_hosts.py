@@ -42,8 +42,8 @@ def test_host_is_listed_disabled_enabled_and_forgotten(client: Client) -> None:
     add_device(database, hostname=HOST)
     (row,) = read_json(client, 'host list', '--agent-state', 'down')
     assert (row['Name'], row['Agent'], row['Devices']) == (HOST, 'down', 1)
-    shown = read_json(client, 'host disable', HOST, '--reason', 'fan')
-    assert (shown['status'], shown['maintaining_count']) == ('maintaining', 1)
+    host = read_json(client, 'host disable', HOST, '--reason', 'fan')
+    assert (host['status'], host['maintaining_count']) == ('maintaining', 1)
     assert read_json(client, 'host enable', HOST)['status'] == 'enabled'
     assert read_json(client, 'host show', HOST)['agent_state'] == 'down'
     run_command(client, 'host forget', HOST, '--drain')
