@@ -337,9 +337,11 @@ def test_bind_of_dirty_unit_fails_with_reason(
     attempts.run(job)
     assert bind.states == ['BindStarted']
 
-    ending = update(JobRow).values(run_after=0, deadline=now_ms() + 60, attempts=16)
-    database.write(lambda session: session.execute(ending))
+    due = update(JobRow).values(run_after=0, attempts=16)
+    database.write(lambda session: session.execute(due))
     (last,) = database.write(queue.lease_jobs, OWNER, 1)
+    ending = update(JobRow).values(deadline=now_ms() - 1)
+    database.write(lambda session: session.execute(ending))
     attempts.run(last)
     assert bind.states == ['BindFailed']
     (arq,) = bind.arqs

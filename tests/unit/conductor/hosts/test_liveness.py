@@ -68,7 +68,7 @@ def test_liveness_stale_agent_is_logged_once(
         f'cyborg-lite-agent on host {HOST} is down: last heartbeat at 2020-02-29'
         in text
     )
-    assert (first.woken, second.woken) == (1, 0)
+    assert first.woken + second.woken == 1
 
 
 def test_liveness_resumed_agent_is_logged_once(
