@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a change of the devices of a host needs of others."""
+"""Peers of a change of the devices of a host."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
