@@ -107,7 +107,7 @@ class JobDependencies:
 
     @property
     def peers(self) -> HostPeers:
-        """What a change of the devices of a host needs."""
+        """Peers of a change of the devices of a host."""
         return HostPeers(self.agents, self.placement, self.sync_jobs.sync)
 
 
