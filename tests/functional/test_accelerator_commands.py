@@ -120,9 +120,10 @@ def test_bitstream_load_waits_with_progress(desk: Desk) -> None:
     )
     assert row['Accepted'] is True
     result = desk.run('bitstream', 'load', card, loaded, '--wait', '-f', 'json')
-    assert (result.json['state'], result.json['progress']) == ('done', 100)
+    assert (result.json['state'], result.json['progress']) == ('succeeded', 100)
     assert result.error.splitlines()[-1] == '100% loaded'
-    assert desk.read('job', 'show', result.json['uuid'])['state'] == 'done'
+    shown = desk.read('operation', 'show', result.json['uuid'])
+    assert shown['state'] == 'succeeded'
     fake = desk.deployable('FakeDevice')
     refused = desk.run('bitstream', 'load', fake, loaded)
     assert (refused.status, refused.error.count('\n')) == (1, 1)
@@ -173,7 +174,7 @@ def test_device_mode_set_waits_for_change(desk: Desk) -> None:
 
 
 @WITH_OWN
-def test_failed_job_is_listed_retried_and_cancelled(
+def test_failed_operation_is_listed_retried_and_cancelled(
     desk: Desk, refusals: Callable[..., None]
 ) -> None:
     device = find_operated(desk)
@@ -185,29 +186,29 @@ def test_failed_job_is_listed_retried_and_cancelled(
         failed = desk.run('device', 'mode', 'set', device, target, '--wait')
         assert failed.status == 1
         assert 'The card refuses the mode.' in failed.error
-        (job,) = (
+        (operation,) = (
             row
-            for row in desk.read('job', 'list', '--state', 'failed')
+            for row in desk.read('operation', 'list', '--state', 'failed')
             if 'The card refuses the mode.' in row['Reason']
         )
-        listed = desk.read('job', 'list', '--kind', job['Kind'])
-        assert job['UUID'] in [row['UUID'] for row in listed]
-        job_view = desk.read('job', 'show', job['UUID'])
-        assert (job_view['state'], job_view['kind']) == ('failed', job['Kind'])
-        return str(job['UUID'])
+        listed = desk.read('operation', 'list', '--kind', 'mode')
+        assert operation['UUID'] in [row['UUID'] for row in listed]
+        assert state_of(operation['UUID']) == 'failed'
+        return str(operation['UUID'])
+
+    def state_of(operation: str) -> str:
+        return str(desk.read('operation', 'show', operation)['state'])
 
     first = fail()
     refusals('mode', False)
-    assert desk.run('job', 'retry', first).status == 0
-    waited = desk.run('job', 'show', first, '--wait')
-    assert '100%' in waited.error or 'not found' in waited.error
+    assert desk.run('operation', 'retry', first).status == 0
+    waited = desk.run('operation', 'wait', first)
+    assert (waited.status, state_of(first)) == (0, 'succeeded')
     refusals('mode')
     second = fail()
-    assert desk.run('job', 'cancel', second).status == 0
-    desk.cloud.until(
-        lambda: desk.run('job', 'show', second).status == 1, 'the job is deleted'
-    )
-    repeated = desk.run('job', 'retry', second)
+    assert desk.run('operation', 'cancel', second).status == 0
+    desk.cloud.until(lambda: state_of(second) == 'cancelled', 'it is cancelled')
+    repeated = desk.run('operation', 'retry', second)
     assert (repeated.status, second in repeated.error) == (1, True)
 
 
