@@ -122,8 +122,8 @@ def test_bitstream_load_waits_with_progress(desk: Desk) -> None:
     result = desk.run('bitstream', 'load', card, loaded, '--wait', '-f', 'json')
     assert (result.json['state'], result.json['progress']) == ('succeeded', 100)
     assert result.error.splitlines()[-1] == '100% loaded'
-    shown = desk.read('operation', 'show', result.json['uuid'])
-    assert shown['state'] == 'succeeded'
+    operation = desk.read('operation', 'show', result.json['uuid'])
+    assert operation['state'] == 'succeeded'
     fake = desk.deployable('FakeDevice')
     refused = desk.run('bitstream', 'load', fake, loaded)
     assert (refused.status, refused.error.count('\n')) == (1, 1)
