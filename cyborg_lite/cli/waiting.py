@@ -64,7 +64,8 @@ def measure_operation(operation: Mapping[str, Any]) -> Progress:
     if state in ('failed', 'cancelled'):
         text = reason or 'no reason recorded'
         failure = f'Operation {operation["uuid"]} {state}: {text}'
-    steps = [step['name'] for step in operation['steps'][-1:]]
+    last_steps = () if state == 'succeeded' else operation['steps'][-1:]
+    steps = [step['name'] for step in last_steps]
     text = f'{" ".join([state, *steps])}{f" ({reason})" if reason else ""}'
     return Progress(operation['progress'], text, state == 'succeeded', failure)
 
