@@ -121,7 +121,7 @@ CHANGES: Final = st.lists(
     max_size=3,
 )
 DECISION: Final = st.fixed_dictionaries({}, optional={'name': TEXTS, 'unit': TEXTS})
-JOB: Final = st.fixed_dictionaries(
+REQUEST: Final = st.fixed_dictionaries(
     {'kind': some('audit', 'reconcile', 'refresh')}, optional={'hostname': TEXTS}
 )
 # Operations by method and path, from the API document.
@@ -145,9 +145,10 @@ BODIES: Final[dict[str, st.SearchStrategy[Any]]] = {
     'PATCH /v2/devices/{uuid}': OPERATIONS | CHANGES,
     'POST /v2/devices/{uuid}/cleanings/accept': DECISION | JSON,
     'POST /v2/devices/{uuid}/cleanings/retry': DECISION | JSON,
-    'POST /v2/jobs': JOB | JSON,
-    'POST /v2/jobs/{uuid}/cancel': JSON,
-    'POST /v2/jobs/{uuid}/retry': JSON,
+    'PATCH /v2/hosts/{name}': CHANGES,
+    'POST /v2/operations': REQUEST | JSON,
+    'POST /v2/operations/{uuid}/cancel': JSON,
+    'POST /v2/operations/{uuid}/retry': JSON,
 }
 OPERATIONS_THERE: Final = {
     f'{method.upper()} {path}': operation
@@ -200,10 +201,10 @@ HEADERS: Final = st.dictionaries(
 )
 
 
-@pytest.fixture(scope='module')
-def shared_client() -> Client:
-    """Return a client; the examples share its data."""
-    client = Client(headers={**ADMIN, **SERVICE_TOKEN}, version='2.4')
+@pytest.fixture(scope='module', params=['2.4', '2.7'])
+def shared_client(request: pytest.FixtureRequest) -> Client:
+    """Return a client of a microversion; the examples share its data."""
+    client = Client(headers={**ADMIN, **SERVICE_TOKEN}, version=request.param)
     add_device(client.conductor.database, uuid=UUID)
     add_deployable(client.conductor.database, uuid=UUID)
     client.create_profile('dp1')
