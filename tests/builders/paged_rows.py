@@ -14,7 +14,7 @@ from cyborg_lite.db.core.tables import (
     Deployable,
     Device,
     DeviceProfile,
-    Job,
+    Operation,
     Service,
 )
 
@@ -119,14 +119,16 @@ def _service(session: Session, number: int) -> Row:
     )
 
 
-def _job(session: Session, number: int) -> Row:
-    return Job(
+def _operation(session: Session, number: int) -> Row:
+    return Operation(
         uuid=str(uuid4()),
         kind='bind' if number % 2 else 'audit',
-        payload={},
+        subject_type='instance',
+        subject_id=str(uuid4()),
+        parameters={},
+        project_id=f'project-{number % 2}',
         state='waiting' if number % 3 else 'failed',
-        run_after=0,
-        created_at=number,
+        **_times(number),
     )
 
 
@@ -136,7 +138,7 @@ BUILDERS: Final[Mapping[str, Callable[[Session, int], Row]]] = {
     'deployables': _deployable,
     'device_profiles': _profile,
     'devices': _device,
-    'jobs': _job,
+    'operations': _operation,
     'services': _service,
 }
 """Functions that build a row that is not added yet, by the path of the collection."""

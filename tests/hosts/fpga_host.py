@@ -189,7 +189,7 @@ class FpgaHost:
         created = self.database.write(arqs.create_arqs, profile, PROJECT)
         instance = str(uuid4())
         provider = self.deployable(address).provider_uuid
-        self.consumers.allocate(instance, [provider], PROJECT)
+        self.consumers.allocate(instance, [provider], PROJECT, 'FPGA')
         bindings_by_arq = {
             arq.uuid: Binding(self.host.name, provider, instance) for arq in created
         }

@@ -20,7 +20,7 @@ from cyborg_lite.db.core.query import Collection
 from cyborg_lite.db.core.tables import Device, DeviceProfile
 from cyborg_lite.db.devices import deployables, devices
 from cyborg_lite.db.hosts import services
-from cyborg_lite.db.jobs import administration
+from cyborg_lite.db.jobs import operations
 from cyborg_lite.db.profiles import profiles
 from cyborg_lite.model import cursors
 from cyborg_lite.model.arqs.arqs import Scope
@@ -70,7 +70,7 @@ _SORT_KEYS: Final = {
         'created_at',
         'updated_at',
     ),
-    'jobs': ('uuid', 'kind', 'state'),
+    'operations': ('uuid', 'kind', 'state', 'project_id', 'created_at'),
     'services': ('uuid', 'binary', 'hostname', 'state', 'started_at', 'heartbeat_at'),
 }
 _KEYS: Final = {'accelerator_requests': 'arqs'}
@@ -137,7 +137,7 @@ def test_pages_survive_deleted_and_added_rows(
 def test_sort_keys_are_complete() -> None:
     collections: list[Collection] = [
         collection
-        for module in (arqs, deployables, devices, services, profiles, administration)
+        for module in (arqs, deployables, devices, services, profiles, operations)
         for collection in vars(module).values()
         if isinstance(collection, Collection)
     ]
@@ -174,7 +174,7 @@ def test_marker_of_uuid_remains_valid(newest: Client, database: Database) -> Non
 def test_page_costs_as_many_statements_as_before(
     newest: Client, database: Database
 ) -> None:
-    for collection in _SORT_KEYS.keys() - {'jobs'}:  # a list since 2.7
+    for collection in _SORT_KEYS.keys() - {'operations'}:  # a list since 2.7
         fill(database, collection)
         counts = []
         for client in (newest.at('2.4'), newest):
