@@ -38,6 +38,10 @@ from cyborg_lite.rpc.interface import Agents
 LOG = log.getLogger(__name__)
 
 
+def _refuse_load(order: LoadOrder) -> None:
+    raise DriverError(reason=f'Nothing can load image {order.bitstream.image_id}.')
+
+
 class Preparation:
     """Prepares and releases handles, one at a time per device."""
 
@@ -47,7 +51,7 @@ class Preparation:
         cache: Cache,
         journal: Journal,
         locks: DeviceLocks,
-        load: Callable[[LoadOrder], object] = lambda order: None,
+        load: Callable[[LoadOrder], object] = _refuse_load,
     ) -> None:
         self._load = load  # loads a bitstream
         self._discovery = discovery
