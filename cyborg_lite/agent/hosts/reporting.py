@@ -21,6 +21,7 @@ from cyborg_lite.agent.inventory.telemetry import TelemetryCollector
 from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import ConfigurationError, ServiceUnavailable
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.hosts import AgentIdentityRefused
 from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.inventory.report_changes import diff_reports
@@ -141,7 +142,7 @@ class Reporter:
 
     def _log_failure(self, error: CyborgError) -> None:
         """Log an error, unless it is that of the last report."""
-        if isinstance(error, ConfigurationError):
+        if isinstance(error, ConfigurationError | DriverError):
             level, text = logging.ERROR, 'Cannot serve calls, sending no heartbeats'
         else:
             level, text = logging.WARNING, 'Report to the conductor failed'
@@ -206,12 +207,13 @@ class Reporter:
     def _send_heartbeat(self, digest: str) -> None:
         """Send a heartbeat, unless the host does not serve calls for too long.
 
-        :raises ServiceUnavailable: the start of the agent takes too long. The host
-            counts as down, so its free units are withheld.
+        :raises DriverError: the start of the agent takes too long. The host counts as
+            down, so its free units are withheld.
         """
         is_late = time.monotonic() > self._started + _LONGEST_START
         if is_late and not self._rebuilt.is_set():
-            raise ServiceUnavailable(what='The restore of the devices of this host')
+            reason = f'Devices are not restored {_LONGEST_START:.0f} s after the start.'
+            raise DriverError(reason=reason)
         if not self._is_served:
             self._serve()
         is_reported = self._reported_digest is not None

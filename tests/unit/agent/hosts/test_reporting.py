@@ -351,12 +351,15 @@ def test_reports_reconcile_prepared_handles(agent: ReportingAgent) -> None:
 
 
 def test_host_that_never_serves_sends_no_heartbeat(
-    heartbeat_agent: ReportingAgent, monkeypatch: pytest.MonkeyPatch
+    heartbeat_agent: ReportingAgent,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Let the host count as down, so that its free units are withheld."""
     monkeypatch.setattr(reporting, '_LONGEST_START', -1.0)
     rebuilt = heartbeat_agent.reporter._rebuilt
     rebuilt.clear()
     assert heartbeat_agent.send_reports() == []
+    assert 'sending no heartbeats: Devices are not restored' in caplog.text
     rebuilt.set()
     assert heartbeat_agent.send_reports()[0] == 'heartbeat'
