@@ -21,8 +21,6 @@ _COLUMNS: Final = {
     'reason': 'Reason',
 }
 _BRIDGES: Final = {'pci_bridges': 'PCIe Bridges'}
-
-
 _HOST_COLUMNS: Final = {
     'name': 'Name',
     'status': 'Status',

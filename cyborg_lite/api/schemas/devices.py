@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schemas of device bodies."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from cyborg_lite.api.call.validation import Schema
 from cyborg_lite.model.devices.reconfiguration import MAX_SETTINGS, SET_NAME
@@ -21,54 +22,53 @@ _STATUS: Final = [
     {'op': 'replace', 'path': '/status', 'value': 'maintaining'},
     {'op': 'add', 'path': '/reason', 'value': 'The fan is being replaced.'},
 ]
+_TEXT: Final = {'type': 'string', 'maxLength': 255}
 
-PATCH_STATUS: Final = Schema(
-    {
-        'type': 'array',
-        'minItems': 1,
-        'maxItems': 2,
-        'items': {
-            'type': 'object',
-            'required': ['op', 'path', 'value'],
-            'properties': {
-                'op': {'enum': ['add', 'replace']},
-                'path': {'enum': ['/status', '/reason']},
-                'value': {'type': 'string', 'maxLength': 255},
-            },
+
+# Any: JSON.
+def _describe_changes(
+    paths: Sequence[str], examples: Sequence[Any], **rules: Any
+) -> Schema:
+    """Return the schema of one or two changes.
+
+    :param rules: further keywords of the schema of a change
+    """
+    properties = {'op': {'enum': ['add', 'replace']}, 'path': {'enum': paths}}
+    properties |= rules.pop('properties', {})
+    items = {'type': 'object', 'required': ['op', 'path', 'value']}
+    return Schema(
+        {
+            'type': 'array',
+            'minItems': 1,
+            'maxItems': 2,
+            'items': {**items, 'properties': properties, **rules},
+            'examples': examples,
         },
-        'examples': [_STATUS],
-    },
-    is_patch=True,
+        is_patch=True,
+    )
+
+
+PATCH_STATUS: Final = _describe_changes(
+    ['/status', '/reason'], [_STATUS], properties={'value': _TEXT}
 )
 """Changes of all devices of a host."""
 
-PATCH: Final = Schema(
-    {
-        'type': 'array',
-        'minItems': 1,
-        'maxItems': 2,
-        'items': {
-            'type': 'object',
-            'required': ['op', 'path', 'value'],
-            'properties': {
-                'op': {'enum': ['add', 'replace']},
-                'path': {'enum': ['/status', '/reason', '/mode', '/configuration']},
-            },
-            'if': {'properties': {'path': {'const': '/configuration'}}},
-            'then': {'properties': {'value': _CONFIGURATION}},
-            'else': {'properties': {'value': {'type': 'string', 'maxLength': 255}}},
-        },
-        'examples': [
-            _STATUS,
-            [{'op': 'replace', 'path': '/mode', 'value': 'sym;asym'}],
-            [
-                {
-                    'op': 'replace',
-                    'path': '/configuration',
-                    'value': {'set': 'nvidia', 'settings': {'vgpus': 4}},
-                }
-            ],
+PATCH: Final = _describe_changes(
+    ['/status', '/reason', '/mode', '/configuration'],
+    [
+        _STATUS,
+        [{'op': 'replace', 'path': '/mode', 'value': 'sym;asym'}],
+        [
+            {
+                'op': 'replace',
+                'path': '/configuration',
+                'value': {'set': 'nvidia', 'settings': {'vgpus': 4}},
+            }
         ],
+    ],
+    **{
+        'if': {'properties': {'path': {'const': '/configuration'}}},
+        'then': {'properties': {'value': _CONFIGURATION}},
+        'else': {'properties': {'value': _TEXT}},
     },
-    is_patch=True,
 )
