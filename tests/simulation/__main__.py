@@ -58,7 +58,7 @@ def run(seed: int, *, leaking: bool) -> bool:
             for violation in violations:
                 print(f'  {violation}')
             code = 1 if violations else 0
-        except Exception:  # noqa: BLE001  # the other threads never end
+        except Exception:  # noqa: BLE001  # `os._exit` prints no traceback
             traceback.print_exc(file=sys.stdout)
     sys.stdout.flush()
     os._exit(code)

@@ -11,7 +11,7 @@ no replacement, but each waits until it is chosen.
 """
 
 import _thread
-import concurrent.futures.thread  # noqa: F401  # it forks a lock of the library
+import concurrent.futures.thread  # noqa: F401  # must get locks of the library
 import heapq
 import itertools
 import queue
