@@ -72,7 +72,7 @@ UNFINISHED: Final = (OperationState.WAITING, OperationState.RUNNING)
 class NewOperation:
     """An operation to be written with its jobs."""
 
-    kind: OperationKind
+    kind: str  # an OperationKind, or the job type of a newer conductor
     subject_type: SubjectType = SubjectType.NONE
     subject_id: str = ''
     # What the client requested, as JSON. Clients of the project read it.
@@ -88,7 +88,7 @@ class Operation:
     """An operation as clients read it."""
 
     uuid: str
-    kind: OperationKind
+    kind: str  # an OperationKind, or the job type of a newer conductor
     state: OperationState
     subject_type: SubjectType
     subject_id: str

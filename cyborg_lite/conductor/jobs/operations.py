@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from oslo_log import log
 
@@ -27,6 +27,8 @@ from cyborg_lite.rpc.interface import Conductor
 
 LOG = log.getLogger(__name__)
 
+_OF_ADMINISTRATORS: Final = (SubjectType.HOST, SubjectType.DEVICE, SubjectType.NONE)
+
 
 def build_operation(
     context: RequestContext,
@@ -37,11 +39,11 @@ def build_operation(
 ) -> NewOperation:
     """Return the operation that a request starts.
 
-    An operation on a host or on the deployment belongs to no project: other users of
-    the project of the administrator must not see the names of hosts.
+    An operation on a host, a device or the deployment belongs to no project: other
+    users of the project of the administrator must not see names of hosts or addresses.
     """
-    is_shared = subject_type in (SubjectType.HOST, SubjectType.NONE)
-    has_project = kind is OperationKind.RELEASE or not is_shared
+    is_for_admins = subject_type in _OF_ADMINISTRATORS
+    has_project = kind is OperationKind.RELEASE or not is_for_admins
     return NewOperation(
         kind,
         subject_type,

@@ -29,7 +29,6 @@ from cyborg_lite.model.operations import (
     UNFINISHED,
     NewOperation,
     Operation,
-    OperationKind,
     OperationState,
 )
 from cyborg_lite.model.queries import Query
@@ -213,7 +212,7 @@ def list_operations(
 
 
 def list_unfinished(
-    session: Session, kind: OperationKind, subjects: Sequence[str]
+    session: Session, kind: str, subjects: Sequence[str]
 ) -> Sequence[tuple[str, int]]:
     """Return uuid and number of pending jobs of unfinished operations on subjects."""
     is_same = and_(Row.kind == kind, Row.subject_id.in_(subjects), _UNFINISHED)
@@ -221,9 +220,7 @@ def list_unfinished(
     return [(row.uuid, row.pending) for row in rows]
 
 
-def list_jobless(
-    session: Session, kind: OperationKind, subjects: Sequence[str]
-) -> list[str]:
+def list_jobless(session: Session, kind: str, subjects: Sequence[str]) -> list[str]:
     """Return the operations that wait for a job which is not written yet."""
     uuids = []
     for uuid, pending in list_unfinished(session, kind, subjects):

@@ -458,9 +458,7 @@ def _show_job(session: Session, job: Job) -> str:
     """Store an operation that shows a job, and return its uuid."""
     subject_type, subject_id = name_subject(job.payload)
     kind = _KINDS.get(job.type, job.type)
-    new = NewOperation(
-        OperationKind(kind), subject_type, subject_id, request_id=job.request_id
-    )
+    new = NewOperation(kind, subject_type, subject_id, request_id=job.request_id)
     operations.add(session, new)
     statement = update(Row).where(Row.uuid == job.uuid)
     change(session, statement.values(operation_uuids=f'{new.uuid} '))

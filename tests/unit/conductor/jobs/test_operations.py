@@ -3,14 +3,14 @@
 
 import pytest
 
-from cyborg_lite.conductor.jobs.operations import OperationService
+from cyborg_lite.conductor.jobs.operations import OperationService, build_operation
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import administration
 from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.errors.jobs import OperationNotFound
-from cyborg_lite.model.operations import RequestedKind
+from cyborg_lite.model.operations import OperationKind, RequestedKind, SubjectType
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.service_rows import record_heartbeat
@@ -69,7 +69,7 @@ def test_request_writes_job_once(
 def test_refresh_joins_job_of_reconcile(service: OperationService) -> None:
     kinds = RequestedKind.RECONCILE, RequestedKind.REFRESH
     started = [service.request(CONTEXT, kind, 'compute-1') for kind in kinds]
-    assert [operation.kind.value for operation in started] == ['reconcile', 'refresh']
+    assert [operation.kind for operation in started] == ['reconcile', 'refresh']
 
 
 def test_request_for_unknown_host_is_refused(
@@ -86,6 +86,13 @@ def test_operation_on_host_is_hidden_from_project_of_admin(
     service.request(CONTEXT, RequestedKind.RECONCILE, 'compute-1')
     assert len(service.list(CONTEXT, Query())) == 1
     assert service.list(MEMBER, Query()) == ()
+
+
+def test_operation_on_device_belongs_to_no_project() -> None:
+    operation = build_operation(
+        CONTEXT, OperationKind.CLEANING, SubjectType.DEVICE, 'd1', unit='0000:5e:00.0'
+    )
+    assert operation.project_id is None
 
 
 def test_retry_and_cancel_wake_runner(service: OperationService, wakes: Wakes) -> None:

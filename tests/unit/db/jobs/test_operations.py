@@ -172,20 +172,24 @@ def test_cancel_ends_waiting_job_of_operation(database: Database) -> None:
     assert cancelled == {(AUDIT.uuid,): True, (RELEASE.uuid,): False}
 
 
+@pytest.mark.parametrize(
+    ('job_type', 'kind'),
+    [(JobType.PLACEMENT_SYNC, 'reconcile'), ('of-next-release', 'of-next-release')],
+)
 def test_job_of_service_becomes_operation_after_failed_attempts(
-    database: Database,
+    database: Database, job_type: str, kind: str
 ) -> None:
-    new = NewJob(JobType.PLACEMENT_SYNC, {'hostname': 'c1'}, key='c1')
+    new = NewJob(job_type, {'hostname': 'c1'}, key='c1')
     database.write(queue.add_job, new)
     for attempt in range(1, queue.SHOWN_ATTEMPTS + 2):
-        (job,) = lease(database)
+        (job,) = database.write(queue.lease_jobs, OWNER, 10, [job_type])
         database.write(queue.postpone_job, job, 0, 'No answer.')
         operations_of_job = database.read(operations.list_operations, Query(), None)
         assert len(operations_of_job) == (attempt >= queue.SHOWN_ATTEMPTS)
     (operation,) = operations_of_job
-    assert (operation.kind, operation.subject_id) == ('reconcile', 'c1')
+    assert (operation.kind, operation.subject_id) == (kind, 'c1')
     assert (operation.state, operation.reason) == ('waiting', 'No answer.')
-    (job,) = lease(database)
+    (job,) = database.write(queue.lease_jobs, OWNER, 10, [job_type])
     database.write(queue.finish_job, job)
     assert read(database, replace(AUDIT, uuid=operation.uuid)).state == 'succeeded'
 
