@@ -68,8 +68,9 @@ class CreateOperation(ShowCommand):
         body = {'kind': parsed_args.kind, **host}
         operation = self.api.call('POST', '/operations', body=body)
         self.wait(parsed_args)
-        is_old = parsed_args.wait
-        return build_fields(self.api.read(self.api.operation) if is_old else operation)
+        if parsed_args.wait:
+            operation = self.api.read(self.api.operation)
+        return build_fields(operation)
 
 
 class _ChangeOperations(ApiCommand):
