@@ -18,11 +18,7 @@ from cyborg_lite.agent.arqs.recovery import HostRecovery
 from cyborg_lite.agent.bitstreams.programming import BitstreamStore, Programming
 from cyborg_lite.agent.devices.cleaning import Cleaning
 from cyborg_lite.agent.devices.device_locks import DeviceLocks
-from cyborg_lite.agent.devices.modes import (
-    LONGEST_LATER_RESTORE,
-    Modes,
-    ModeStore,
-)
+from cyborg_lite.agent.devices.modes import LONGEST_LATER_RESTORE, Modes, ModeStore
 from cyborg_lite.agent.hosts.reporting import Reporter, ReportSources
 from cyborg_lite.agent.hosts.server_gate import ServerGate
 from cyborg_lite.agent.inventory.discovery import Discovery

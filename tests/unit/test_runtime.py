@@ -49,6 +49,27 @@ waiting.join()
 print('running', waiting.is_alive())
 """
 
+# A worker is killed while it has the lock of the log.
+KILLED: Final = """
+from cyborg_lite import runtime
+import logging
+import os
+import signal
+from oslo_config import cfg
+from oslo_log import log
+conf = cfg.ConfigOpts()
+log.register_options(conf)
+conf([])
+log.setup(conf, 'daemon')
+(handler,) = logging.root.handlers
+if not os.fork():
+    runtime.forget_parent()
+    handler.acquire()
+    os.kill(os.getpid(), signal.SIGKILL)
+os.wait()
+log.getLogger('daemon').error('The parent still logs.')
+"""
+
 
 @pytest.mark.parametrize(
     ('backend', 'line'),
@@ -60,6 +81,11 @@ def test_runtime_uses_backend_from_environment(backend: str | None, line: str) -
     assert process.stdout.splitlines() == lines, process.stderr
     # Libraries that import eventlet would print its deprecation warning.
     assert process.stderr == ''
+
+
+@pytest.mark.parametrize('backend', ['threading', 'eventlet'])
+def test_killed_worker_does_not_keep_lock_of_log(backend: str) -> None:
+    assert 'The parent still logs.' in run(backend, KILLED).stdout
 
 
 def test_runtime_threading_refuses_eventlet() -> None:

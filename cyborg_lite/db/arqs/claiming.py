@@ -19,11 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.arqs.matching import (
-    Allocated,
-    check_amounts,
-    check_deployable,
-)
+from cyborg_lite.db.arqs.matching import Allocated, check_amounts, check_deployable
 from cyborg_lite.db.core.change import change, values_by_row
 from cyborg_lite.db.core.tables import (
     Arq,

@@ -27,10 +27,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite import codec
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_ms
-from cyborg_lite.db.core.query import (
-    Collection,
-    list_page,
-)
+from cyborg_lite.db.core.query import Collection, list_page
 from cyborg_lite.db.core.records import AnyRow, From, Record
 from cyborg_lite.db.core.tables import (
     AttachHandle,
