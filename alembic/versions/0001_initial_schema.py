@@ -41,6 +41,7 @@ def upgrade() -> None:
     _create_device_profile_access()
     _create_former_servers()
     _create_project_locks()
+    _create_received_calls()
     _create_arqs()
     _create_arq_events()
     _create_usage_periods()
@@ -389,6 +390,12 @@ def _create_project_locks() -> None:
         'project_locks',
         sa.Integer,
         _not_null('project_id', sa.String(64), unique=True),
+    )
+
+
+def _create_received_calls() -> None:
+    _create(
+        'received_calls', sa.String(22), _not_null('received_at', _TIME, index=True)
     )
 
 

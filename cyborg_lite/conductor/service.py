@@ -242,7 +242,7 @@ class ConductorService:
         heartbeats = HeartbeatBatch(database, self._stopping)
         dispatcher = self.build_dispatcher(dependencies, runner, heartbeats)
         self._servers = [
-            serve(bus, settings.host, dispatcher)
+            serve(bus, settings.host, dispatcher, database.once)
             for bus in (connections.own_api, connections.transport)
             if bus is not None
         ]

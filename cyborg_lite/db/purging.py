@@ -20,6 +20,7 @@ from cyborg_lite.db.core.tables import (
     Device,
     Job,
     ProviderTraits,
+    ReceivedCall,
     Reconfiguration,
     Service,
 )
@@ -40,6 +41,17 @@ def delete_old_services(session: Session, before: datetime) -> int:
     is_superfluous = or_(Service.binary != AGENT, Service.host.not_in(hosts))
     old = delete(Service).where(Service.heartbeat_at < before, is_superfluous)
     return change(session, old)
+
+
+def delete_old_calls(session: Session, before: datetime) -> int:
+    """Delete up to ``MAX_RECORDS`` calls that were received before a time.
+
+    :returns: number of deleted rows
+    """
+    old = select(ReceivedCall.id).where(ReceivedCall.received_at < before)
+    ids = session.scalars(old.limit(MAX_RECORDS)).all()
+    is_old = ReceivedCall.id.in_(ids)
+    return change(session, delete(ReceivedCall).where(is_old)) if ids else 0
 
 
 def delete_old_failed_jobs(session: Session, seconds: int) -> int:

@@ -27,7 +27,7 @@ from cyborg_lite.rpc.dispatcher import Dispatcher
 from cyborg_lite.rpc.local import driver as local
 from cyborg_lite.rpc.security.keys import Peer, Role
 from cyborg_lite.rpc.security.signed_calls import SignedCaller
-from cyborg_lite.rpc.security.signed_endpoint import Endpoint
+from cyborg_lite.rpc.security.signed_endpoint import Endpoint, Once
 from cyborg_lite.rpc.security.signing import Signer
 from cyborg_lite.rpc.terms import FIRST_VERSION
 from cyborg_lite.rpc.upgrade_levels import Pins, parse_level
@@ -300,13 +300,19 @@ class Server:
 
 
 def serve(
-    transport: oslo_messaging.Transport, host: str, dispatcher: Dispatcher
+    transport: oslo_messaging.Transport,
+    host: str,
+    dispatcher: Dispatcher,
+    once: Once | None = None,
 ) -> Server:
-    """Return a server of an interface; the caller starts it."""
+    """Return a server of an interface; the caller starts it.
+
+    :param once: refuses signed calls that another server has served; None: none are
+    """
     inner = oslo_messaging.get_rpc_server(
         transport,
         oslo_messaging.Target(topic=dispatcher.interface.topic, server=host),
-        [Endpoint(dispatcher, find_signer(transport))],
+        [Endpoint(dispatcher, find_signer(transport), once)],
         serializer=_ContextSerializer(),
         access_policy=oslo_messaging.DefaultRPCAccessPolicy,
     )

@@ -25,6 +25,9 @@ LOG = log.getLogger(__name__)
 _INTERVAL: Final = 3600.0  # seconds
 _DAY: Final = 86400  # seconds
 _MONTH: Final = 30 * _DAY
+# Seconds. A receiver challenges repetitions of calls that are older than five minutes;
+# the rest allows for steps of the database clock.
+_CALLS_KEPT: Final = 3600
 _MAX_PROVIDERS: Final = 100  # per purge; one request each
 
 
@@ -94,6 +97,9 @@ class Purger:
                 for uuid in read(purging.list_long_histories)
             ),
             'traits of providers': self._delete_provider_traits(),
+            'received calls': self._delete_records(
+                purging.delete_old_calls, now - timedelta(seconds=_CALLS_KEPT)
+            ),
             'uses of units': write(usages.delete_old_periods, retention.usage * _DAY),
             'device events': write(
                 device_events.delete_old_events,

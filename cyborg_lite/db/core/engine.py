@@ -8,11 +8,15 @@ from contextlib import contextmanager
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 from oslo_db import api as oslo_db_api
+from oslo_db.exception import DBDuplicateEntry
 from oslo_db.sqlalchemy import enginefacade
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection, Engine, event, insert
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core import dialects, failures, pooling
+from cyborg_lite.db.core.clock import now_utc
+from cyborg_lite.db.core.tables import ReceivedCall
+from cyborg_lite.errors.base import CyborgError
 
 P = ParamSpec('P')
 T = TypeVar('T')
@@ -21,6 +25,8 @@ _WRITER, _READER = 'writer', 'reader'
 
 NOTIFIES: Final = 'notifies'
 """Key of ``Session.info``; its value is True if changes write notifications."""
+
+_STORE_CALL: Final = insert(ReceivedCall).values(received_at=now_utc())
 
 _RECONNECT_TIMEOUT: Final = 1.5  # seconds; then the caller gets ServiceUnavailable
 
@@ -59,6 +65,22 @@ class Database:
         self._lock = threading.Lock()
         self._started: _Started | None = None  # None: no transaction yet
         self._keeper: Connection | None = None  # SQLite only
+        self._received = _ReceivedCall()
+
+    @contextmanager
+    def once(self, call: str, refuse: Callable[[], CyborgError]) -> Iterator[None]:
+        """Let this thread write only if no conductor has written for the call before.
+
+        The first transaction that this thread writes stores the call.
+
+        :param call: identifies a received call, in up to 22 characters
+        :param refuse: returns the error that the transaction raises for a repeated call
+        """
+        self._received.call, self._received.refuse = call, refuse
+        try:
+            yield
+        finally:
+            self._received.call = ''
 
     def write(
         self,
@@ -109,7 +131,7 @@ class Database:
         **kwargs: P.kwargs,
     ) -> T:
         deadline = time.monotonic() + _RECONNECT_TIMEOUT
-        committing = False
+        committing, received = False, self._received
 
         def is_retryable(error: Exception) -> bool:
             # A connection that is lost during the commit may have committed.
@@ -124,11 +146,14 @@ class Database:
             engine = self._start().engines[side]
             with engine.connect() as connection, _open(connection) as session:
                 session.info[NOTIFIES] = self._notifies
+                if side == _WRITER and received.call:
+                    received.store(connection)
                 result = work(session, *args, **kwargs)
                 session.flush()
                 if side == _WRITER:
                     committing = True
                     connection.commit()
+                    received.call = ''
             return result
 
         try:
@@ -170,6 +195,23 @@ class Database:
         )
         facade.append_on_engine_create(dialects.configure_connections)
         return facade
+
+
+class _ReceivedCall(threading.local):
+    """The call that each thread serves, until a transaction has stored it."""
+
+    call = ''  # empty: none
+    refuse: Callable[[], CyborgError]
+
+    def store(self, connection: Connection) -> None:
+        """Store the call; wait for another transaction that stores it.
+
+        :raises CyborgError: of ``refuse``; the call is stored already
+        """
+        try:
+            connection.execute(_STORE_CALL, {'id': self.call})
+        except DBDuplicateEntry:
+            raise self.refuse() from None
 
 
 class _Session(Session):

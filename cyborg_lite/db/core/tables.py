@@ -567,6 +567,15 @@ class Lease(Base):
     lease_until: Mapped[int] = mapped_column(BigInteger)  # milliseconds, as of a job
 
 
+class ReceivedCall(Base):
+    """A signed call that has changed the database, so that no repetition does."""
+
+    __tablename__ = 'received_calls'
+
+    id: Mapped[str] = mapped_column(String(22), primary_key=True)  # its signature
+    received_at: Mapped[datetime] = mapped_column(index=True)
+
+
 class ProjectLock(Base):
     """A row that calls lock to create ARQs of one project one after the other."""
 

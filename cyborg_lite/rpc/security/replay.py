@@ -9,9 +9,9 @@ message with a token of this receiver. A recorded message has no valid token for
 receiver that has not received it before.
 
 Several conductors take calls of one sender, and each of them receives some of the
-numbers. A call that one conductor received could therefore be repeated to another one.
-A receiver challenges each sender again after a period, and from then on also every call
-with a lower number. A repetition to another conductor fails after that period.
+numbers. A receiver challenges each sender again after a period, and from then on also
+every call with a lower number. Within that period the database knows the calls that
+have changed it; see ``Database.once``.
 """
 
 import hashlib

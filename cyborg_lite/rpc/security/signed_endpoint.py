@@ -2,6 +2,7 @@
 """Receives messages for a dispatcher, and checks their signatures."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Final
 
@@ -15,6 +16,9 @@ from cyborg_lite.rpc.security.keys import Peer, Role
 from cyborg_lite.rpc.security.replay import Challenged
 from cyborg_lite.rpc.security.signing import Signer
 from cyborg_lite.rpc.terms import Terms
+
+Once = Callable[[str, Callable[[], CyborgError]], AbstractContextManager[None]]
+"""Serves a call, given its signature and the error for a repeated call."""
 
 _expect_errors: Final = oslo_messaging.expected_exceptions(CyborgError)
 
@@ -34,15 +38,19 @@ def is_allowed(sender: Peer, terms: Terms, arguments: Mapping[str, Any]) -> bool
 class Endpoint:
     """The methods that the server of a topic calls."""
 
-    def __init__(self, dispatcher: Dispatcher, signer: Signer | None) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, signer: Signer | None, once: Once | None = None
+    ) -> None:
         """Store the arguments.
 
         :param signer: None: the messages are not signed
+        :param once: refuses calls that another process has served; None: it has not
         """
         version = dispatcher.interface.version
         self.target = oslo_messaging.Target(version=version)
         self._dispatcher = dispatcher
         self._signer = signer
+        self._once = once or (lambda _call, _refuse: nullcontext())
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Return the function that serves a method."""
@@ -74,8 +82,10 @@ class Endpoint:
         terms = dispatcher.interface.methods[name].terms
         if signer.is_conductor and not is_allowed(request.sender, terms, arguments):
             raise signer.refuse('not allowed', str(request.sender))
+        refuse = partial(signer.refuse, 'repeated', str(request.sender))
         try:
-            result = dispatcher.call(name, context, arguments)
+            with self._once(request.mac, refuse):
+                result = dispatcher.call(name, context, arguments)
         except CyborgError as error:
             return signer.sign_error(request, error)
         return signer.sign_result(request, result)

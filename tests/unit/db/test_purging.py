@@ -9,7 +9,7 @@ from sqlalchemy.sql import Executable
 
 from cyborg_lite.db import purging
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import ArqEvent, Service
+from cyborg_lite.db.core.tables import ArqEvent, ReceivedCall, Service
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.model.arqs.arqs import Actor
@@ -33,6 +33,13 @@ def test_delete_old_services_spares_recent_and_used(database: Database) -> None:
     execute(database, update(Service).values(heartbeat_at=BEFORE))
     assert database.write(purging.delete_old_services, LIMIT) == 1
     assert len(database.read(services.list_services)) == 1
+
+
+def test_delete_old_calls_spares_recent_ones(database: Database) -> None:
+    rows = [{'id': key, 'received_at': at} for key, at in (('a', BEFORE), ('b', AFTER))]
+    execute(database, insert(ReceivedCall), rows)
+    assert database.write(purging.delete_old_calls, LIMIT) == 1
+    assert database.write(purging.delete_old_calls, LIMIT) == 0
 
 
 def test_shorten_history_deletes_steps_above_maximum(database: Database) -> None:

@@ -223,6 +223,22 @@ def test_sqlite_write_locks_before_first_read(
     connection.close()
 
 
+def test_once_stores_the_call_with_its_first_commit(database: Database) -> None:
+    with database.once('call', lambda: Conflict(reason='repeated')):
+        with pytest.raises(ZeroDivisionError):
+            database.write(lambda _session: 1 / 0)
+        with statements(database) as sql:
+            database.write(_add)
+            database.write(_count)
+        assert len(writes(sql)) == 2
+    database.write(_count)
+    with (
+        database.once('call', lambda: Conflict(reason='repeated')),
+        pytest.raises(Conflict, match='repeated'),
+    ):
+        database.write(_count)
+
+
 # --- recorders of statements and transactions ---
 
 
