@@ -28,9 +28,10 @@ from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult
 from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
 
-# Reads the given options of one section of the configuration, by name of the option.
-# Any: each option has its own type.
-Section: TypeAlias = Callable[[str, Sequence[cfg.Opt]], Mapping[str, Any]]
+# Values of options by name. Any: each option has its own type.
+Options: TypeAlias = Mapping[str, Any]
+# Reads the given options of one section of the configuration.
+Section: TypeAlias = Callable[[str, Sequence[cfg.Opt]], Options]
 
 
 class Driver(Protocol):
@@ -42,8 +43,7 @@ class Driver(Protocol):
     OPTIONS: ClassVar[Sequence[cfg.Opt]]
     """The options that the section ``[<NAME>]`` may set; often none."""
 
-    # Any: each option has its own type.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+    def __init__(self, host: Host, options: Options) -> None:
         """Store the arguments. Must not read from the host.
 
         :param host: the only way to files of the host; all its paths are relative
@@ -59,7 +59,6 @@ class Driver(Protocol):
         not start a process. Keys and infos of attach handles must not change between
         two scans, because handles in use are stored under them.
         """
-        ...
 
 
 @runtime_checkable
@@ -86,7 +85,6 @@ class RecognizesFunctions(Protocol):
 
     def recognizes(self, function: PciFunction) -> bool:
         """Return True if the driver supports a PCI function."""
-        ...
 
 
 @runtime_checkable
@@ -94,12 +92,11 @@ class ReadsLegacyConfig(Protocol):
     """A driver that also reads sections of a configuration written for Cyborg."""
 
     @classmethod
-    def read_legacy_config(cls, section: Section) -> Mapping[str, Any]:
+    def read_legacy_config(cls, section: Section) -> Options:
         """Return further options for the constructor, by name.
 
         :raises ConfigurationError: the sections contradict one another
         """
-        ...
 
 
 @runtime_checkable
@@ -118,7 +115,6 @@ class PreparesHandles(Protocol):
         :raises DeviceHangs: the kernel did not answer in time, but may still do it
         :raises DriverError: it failed, and nothing is left on the host
         """
-        ...
 
     def release(self, handle: AllocatedHandle) -> None:
         """Undo ``prepare``. Return without error if nothing is left to undo.
@@ -127,7 +123,6 @@ class PreparesHandles(Protocol):
 
         :raises DriverError: it failed; the agent retries
         """
-        ...
 
 
 @runtime_checkable
@@ -143,7 +138,6 @@ class ConnectsHandles(Protocol):
 
         :raises DriverError: it failed; the conductor retries until the deadline
         """
-        ...
 
 
 @runtime_checkable
@@ -160,7 +154,6 @@ class ActivatesGroups(Protocol):
 
         The handles of one bind with the same name are the members of one group.
         """
-        ...
 
     def activate(self, members: Sequence[AllocatedHandle]) -> None:
         """Connect the members, after each of them is prepared.
@@ -170,7 +163,6 @@ class ActivatesGroups(Protocol):
 
         :raises DriverError: the members cannot be a group, and nothing has changed
         """
-        ...
 
     def deactivate(self, members: Sequence[AllocatedHandle]) -> None:
         """Undo ``activate``, before the first member is released.
@@ -179,7 +171,6 @@ class ActivatesGroups(Protocol):
 
         :raises DriverError: it failed; the agent retries
         """
-        ...
 
 
 @runtime_checkable
@@ -188,7 +179,6 @@ class ChecksHandles(Protocol):
 
     def is_prepared(self, handle: AllocatedHandle) -> bool:
         """Return True if the result of ``prepare`` exists. Must be read-only."""
-        ...
 
 
 @runtime_checkable
@@ -202,7 +192,6 @@ class TracksHandles(Protocol):
         drivers. Afterwards the driver updates its own record. The agent calls it again
         with the handles of a card that was put into another slot.
         """
-        ...
 
 
 @runtime_checkable
@@ -214,7 +203,6 @@ class RestoresDevices(Protocol):
 
         The agent calls this method before the first scan, once per device.
         """
-        ...
 
 
 @runtime_checkable
@@ -232,7 +220,6 @@ class CleansHandles(Protocol):
         :raises DeviceBusy: the unit is still in use; the agent asks again later
         :raises DriverError: the unit cannot be cleaned; the reason is for the operator
         """
-        ...
 
     def run_clean_step(
         self, handle: AllocatedHandle, name: str, abort: threading.Event
@@ -249,7 +236,6 @@ class CleansHandles(Protocol):
         :raises CleanAborted: the step ended because of ``abort``
         :raises DriverError: the step failed; the unit is withheld
         """
-        ...
 
 
 @runtime_checkable
@@ -261,7 +247,6 @@ class ReadsUsage(Protocol):
 
         Must be read-only and must not block longer than one sysfs read.
         """
-        ...
 
 
 @runtime_checkable
@@ -286,7 +271,6 @@ class LoadsBitstreams(Protocol):
         :raises LoadingFailed: the content of the region is unknown or wrong
         :raises DriverError: the load failed, and the region has not changed
         """
-        ...
 
 
 @runtime_checkable
@@ -305,18 +289,15 @@ class SetsModes(Protocol):
 
         :returns: empty if the device has no modes, or cannot be read
         """
-        ...
 
     def has_mode(self, device: Device, mode: str) -> bool:
         """Return True if a device may have a mode now. Must be read-only.
 
         :param mode: a name that ``modes`` returns now or has returned before a reboot
         """
-        ...
 
     def declared_mode(self, device: Device) -> str | None:
         """Return the mode that the options of the driver declare, or None."""
-        ...
 
     def set_mode(self, device: Device, mode: str) -> Device:
         """Set a mode; return the device as it is read afterwards.
@@ -329,7 +310,6 @@ class SetsModes(Protocol):
         :raises DeviceBusy: a guest or a program of the host uses the device
         :raises DriverError: it failed
         """
-        ...
 
 
 @runtime_checkable
@@ -356,4 +336,3 @@ class PreparesDevices(Protocol):
         :returns: True if the device has changed
         :raises DriverError: it failed; the agent repeats the call later
         """
-        ...

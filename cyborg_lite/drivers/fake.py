@@ -5,11 +5,12 @@ Copy this file to start a driver for a device that is not a PCI function. For a 
 function, derive from ``PciDriver`` in ``pci/driver.py``, which does most of the work.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Final
 
 from oslo_config import cfg
 
+from cyborg_lite.drivers.base import Options
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.inventory.host_report import (
@@ -40,8 +41,7 @@ class FakeDriver:
         typed_attributes.MEMORY,
     )
 
-    # Any: each option has its own type.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+    def __init__(self, host: Host, options: Options) -> None:
         self._host = host
 
     def discover(self) -> Iterator[DiscoveryResult]:

@@ -106,11 +106,9 @@ class CrashDatabases:
         self.direct = Database(connection)  # without steps
 
     def delete_rows(self) -> None:
-        """Delete all rows of all tables."""
         self.direct.write(_delete_all)
 
     def close(self) -> None:
-        """Close all connections."""
         self.conductor.close()
         self.direct.close()
 
@@ -145,7 +143,6 @@ class _Conductor:
         self.attempts = JobAttempts(self.database, handlers, Metrics())
 
     def run_jobs(self) -> None:
-        """Lease jobs and run them."""
         for job in self.database.write(
             queue.lease_jobs, self.owner, 16, self.job_types
         ):

@@ -90,17 +90,14 @@ class CrashableKernel:
         self._crash_point = crash_point
 
     def write(self, root: Path, path: str, text: str) -> None:
-        """Write a text to a file, as ``Kernel.write``."""
         with self._crash_point.step(f'the write to {path}'):
             self._real.write(root, path, text)
 
     def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
-        """Run a vendor tool, as ``Kernel.run``."""
         with self._crash_point.step(f'the run of {tool}'):
             return self._real.run(root, tool, arguments)
 
     def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
-        """Run a tool that loads a bitstream, as ``Kernel.load``."""
         with self._crash_point.step(f'the run of {command[0]}'):
             return self._real.load(command, seconds)
 

@@ -72,17 +72,14 @@ class RecordingHost(Host):
     paths: list[str] = field(default_factory=list, compare=False)
 
     def raw(self, path: str, size: int = 1 << 20) -> bytes | None:
-        """Return the content of a file and record its path."""
         self._record(path)
         return super().raw(path, size)
 
     def names(self, path: str) -> tuple[str, ...]:
-        """Return the names in a directory and record its path."""
         self._record(path)
         return super().names(path)
 
     def has(self, path: str) -> bool:
-        """Return True if a file exists, and record its path."""
         self._record(path)
         return super().has(path)
 
@@ -149,20 +146,17 @@ class FaultyKernel:
     resume: threading.Event = field(default_factory=threading.Event)
 
     def write(self, root: Path, path: str, text: str) -> None:
-        """Write a text to a file, as ``Kernel.write``."""
         is_faulty = self._begin()
         self.real.write(root, path, text)
         self._end(is_faulty)
 
     def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
-        """Run a vendor tool, as ``Kernel.run``."""
         is_faulty = self._begin()
         result = self.real.run(root, tool, arguments)
         self._end(is_faulty)
         return result
 
     def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
-        """Run a tool that loads a bitstream, as ``Kernel.load``."""
         is_faulty = self._begin()
         result = self.real.load(command, seconds)
         self._end(is_faulty)

@@ -33,7 +33,6 @@ class FakeGlance(Glance):
         return self._images[uuid][0]
 
     def bitstreams(self, properties: Mapping[str, str]) -> tuple[Image, ...]:
-        """Return the images that have all the given properties."""
         return tuple(
             image
             for image, _ in self._images.values()
@@ -61,7 +60,6 @@ class CrashableNova(Nova):
         self.events: list[BoundEvent] = []
 
     def post_events(self, events: Sequence[BoundEvent]) -> tuple[EventOutcome, ...]:
-        """Accept the events."""
         with self._crash_point.step('the POST to Nova'):
             self.events += events
             return tuple(EventOutcome(event, 200) for event in events)

@@ -54,11 +54,9 @@ class _Setup:
     neighbor: AllocatedHandle | None  # of the same deployable; None: it has only one
 
     def prepare(self, driver: Driver) -> None:
-        """Prepare the handle with a driver."""
         _as_preparing(driver).prepare(self.handle)
 
     def release(self, driver: Driver) -> None:
-        """Release the handle with a driver."""
         _as_preparing(driver).release(self.handle)
 
 

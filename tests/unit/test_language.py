@@ -7,9 +7,9 @@ offenders with file and line.
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeGuard
 
 import pytest
 
@@ -113,14 +113,49 @@ def is_bare_participle(name: str) -> bool:
     )
 
 
+def list_bases(definition: ast.ClassDef) -> list[str]:
+    """Return the names of the other bases, without module and type parameters."""
+    texts = (ast.unparse(base).partition('[')[0] for base in definition.bases)
+    names = [text.rpartition('.')[2] for text in texts]
+    return [name for name in names if name != definition.name]
+
+
+def list_contracts(classes: Iterable[ast.ClassDef]) -> Mapping[str, frozenset[str]]:
+    """Return by class the methods that its bases, or any protocol, document."""
+    by_name = {definition.name: definition for definition in classes}
+
+    def list_inherited(name: str) -> frozenset[str]:
+        bases = [base for base in list_bases(by_name[name]) if base in by_name]
+        return frozenset().union(*map(list_documented, bases))
+
+    def list_documented(name: str) -> frozenset[str]:
+        own = {item.name for item in by_name[name].body if has_docstring(item)}
+        return list_inherited(name) | own
+
+    protocols = [n for n, item in by_name.items() if 'Protocol' in list_bases(item)]
+    common = frozenset[str]().union(*map(list_documented, protocols))
+    return {name: common | list_inherited(name) for name in by_name}
+
+
+def has_docstring(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
+    """Check whether a node is a function with a docstring."""
+    return isinstance(node, ast.FunctionDef) and bool(ast.get_docstring(node))
+
+
 def list_public_definitions(
-    body: Iterable[ast.stmt],
+    body: Iterable[ast.stmt], contracts: Mapping[str, frozenset[str]]
 ) -> Iterator[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Yield public classes, their public methods and public functions of a module."""
+    """Yield public classes, their own public methods and public functions of a module.
+
+    :param contracts: by class the methods that something else documents
+    """
     for node in body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith('_'):
             yield node
-            yield from list_public_definitions(node.body)
+            documented = contracts[node.name]
+            for item in list_public_definitions(node.body, contracts):
+                if item.name not in documented:
+                    yield item
         elif isinstance(
             node, ast.FunctionDef | ast.AsyncFunctionDef
         ) and not node.name.startswith('_'):
@@ -192,12 +227,16 @@ def test_functions_are_not_named_by_bare_participles() -> None:
     assert not offenders, 'name it by a verb and an object:' + join_lines(offenders)
 
 
-def test_public_definitions_have_docstrings() -> None:
+@pytest.mark.parametrize('package', DOCUMENTED_PACKAGES)
+def test_public_definitions_have_docstrings(package: str) -> None:
+    """A method that a base or a protocol documents needs no docstring."""
+    sources = read_sources(f'cyborg_lite/{package}')
+    nodes = (node for source in sources for node in ast.walk(source.tree))
+    contracts = list_contracts(n for n in nodes if isinstance(n, ast.ClassDef))
     offenders = [
         f'{source.locate(node)}: {node.name}'
-        for source in read_sources('cyborg_lite')
-        if source.path.relative_to(PACKAGE).parts[0] in DOCUMENTED_PACKAGES
-        for node in list_public_definitions(source.tree.body)
+        for source in sources
+        for node in list_public_definitions(source.tree.body, contracts)
         if not ast.get_docstring(node)
     ]
     assert not offenders, 'write a docstring:' + join_lines(offenders)

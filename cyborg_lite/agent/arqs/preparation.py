@@ -71,7 +71,6 @@ class Preparation:
     def prepare(
         self, handles: Sequence[AllocatedHandle]
     ) -> tuple[ConfirmedHandle, ...]:
-        """Prepare all handles or none."""
         with self._accept(handles) as unprepared:
             self._prepare_all(handles, unprepared)
             connecting = self.list_connecting(handles)

@@ -83,7 +83,6 @@ class ModeStore:
             return next(at_address, None)
 
     def save(self, device: Device, mode: str, pending: str = '') -> None:
-        """Store the mode of a device."""
         entry = StoredMode(device.control_address, device.hardware_id, mode, pending)
         with self._guard:
             # The serial number may have become readable since the last change.

@@ -82,7 +82,6 @@ class FpgaDriver(PciDriver):
         return ()
 
     def classify_card(self, function: PciFunction) -> DiscoveryResult:
-        """Return the result for a card with its regions."""
         card = self.read_card(function)
         forbidden = self.find_card_obstacle(card)
         if forbidden is not None:
@@ -102,7 +101,6 @@ class FpgaDriver(PciDriver):
         return self.build_result(function, reason, device)
 
     def build_whole(self, function: PciFunction) -> Deployable:
-        """Return the deployables of a card, read anew."""
         return self.build_tree(self.read_card(function))
 
     def build_tree(self, card: FpgaCard) -> Deployable:

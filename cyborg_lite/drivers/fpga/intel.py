@@ -5,11 +5,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from oslo_config import cfg
 from oslo_log import log
 
+from cyborg_lite.drivers.base import Options
 from cyborg_lite.drivers.fpga import files
 from cyborg_lite.drivers.fpga.driver import FpgaCard, FpgaRegion
 from cyborg_lite.drivers.fpga.files import ReadsHeader
@@ -80,8 +81,7 @@ class IntelFpga(ProgrammableFpgaDriver, ModesPciDriver):
         'bcce': 'OFS Agilex',
     }
 
-    # Any: each option has its own type.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+    def __init__(self, host: Host, options: Options) -> None:
         super().__init__(host, options)
         # The function id of the last load by address and region: the port of a guest
         # cannot be read.
@@ -113,13 +113,11 @@ class IntelFpga(ProgrammableFpgaDriver, ModesPciDriver):
         return super().is_card_function(function) and (is_listed or bool(has_driver))
 
     def traits(self, function: PciFunction) -> tuple[str, ...]:
-        """Return the traits of the card, with the board if it is listed."""
         traits = (OWNER_CYBORG, 'CUSTOM_FPGA_INTEL')
         board = _board(function)
         return (*traits, custom_name('FPGA_INTEL', board)) if board else traits
 
     def region_traits(self, region: FpgaRegion) -> tuple[str, ...]:
-        """Return the traits for the loaded function and for the interface."""
         ids = (
             ('FPGA_FUNCTION_ID_INTEL', region.function_id),
             ('FPGA_REGION_INTEL', region.interface_id),
@@ -127,7 +125,6 @@ class IntelFpga(ProgrammableFpgaDriver, ModesPciDriver):
         return tuple(custom_name(prefix, item) for prefix, item in ids if item)
 
     def read_card(self, function: PciFunction) -> FpgaCard:
-        """Read the shell and the ports of a card."""
         shell = read_shell(function)
         if shell is None:
             return self._restore_hidden(function)
@@ -181,7 +178,6 @@ class IntelFpga(ProgrammableFpgaDriver, ModesPciDriver):
     def build_command(
         self, card: FpgaCard, region: FpgaRegion, image: Path
     ) -> list[str]:
-        """Return the command line of fpgaconf for the physical function."""
         domain, bus, slot = card.function.address.split(':')
         device, number = slot.split('.')
         location = ('--segment', domain), ('-B', bus), ('-D', device), ('-F', number)
@@ -203,7 +199,6 @@ class IntelFpga(ProgrammableFpgaDriver, ModesPciDriver):
         return region.function_id in ('', bitstream.function_id)
 
     def program(self, deployable: str, image: Path, bitstream: Bitstream) -> Device:
-        """Load a bitstream, as ``LoadsBitstreams.program``."""
         device = super().program(deployable, image, bitstream)
         card, region = self._find(deployable)
         if not region.function_id:

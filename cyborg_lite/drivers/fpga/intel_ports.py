@@ -75,13 +75,11 @@ class PortModes(CardModes):
     def list_inventory(
         self, card: PciFunction, device: Device
     ) -> Mapping[str, Iterable[OfferedInventory]]:
-        """Return what a card offers with its ports at each place."""
         if card.is_virtual or read_ports(card) is None:
             return {}
         return {name: self._predict(card, name) for name in (ON_HOST, ON_FUNCTIONS)}
 
     def has_mode(self, card: PciFunction, mode: str) -> bool:
-        """Return True if all ports of a card are at this place."""
         state = read_ports(card)
         return state is not None and state.mode == mode
 

@@ -5,11 +5,12 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from oslo_config import cfg, types
 from oslo_log import log
 
+from cyborg_lite.drivers.base import Options
 from cyborg_lite.drivers.fpga.driver import (
     FpgaCard,
     FpgaDriver,
@@ -47,8 +48,7 @@ class ProgrammableFpgaDriver(FpgaDriver):
     # Host drivers that images may name, the one that loads bitstreams first.
     IMAGE_DRIVERS: ClassVar[tuple[str, ...]] = ()
 
-    # Any: each option has its own type.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+    def __init__(self, host: Host, options: Options) -> None:
         super().__init__(host, options)
         self.run_tool: tools.ToolRunner = tools.Tools(host.kernel)
         self._guard = threading.Lock()
@@ -60,13 +60,11 @@ class ProgrammableFpgaDriver(FpgaDriver):
         self._digests: dict[str, str] = {}
 
     def restore_device(self, device: Device) -> None:
-        """Accept a device that an earlier agent process discovered."""
         super().restore_device(device)
         function = PciFunction(self._host, device.control_address)
         self._last[device.control_address] = restore_card(function, device.root)
 
     def describe_handlers(self, card: FpgaCard) -> Mapping[str, str]:
-        """Return attributes that name the image formats and drivers of a card."""
         drivers = read_driver_versions(self._host, self.IMAGE_DRIVERS)
         return {
             bitstreams.TYPES: ' '.join(self.READERS),
@@ -104,7 +102,6 @@ class ProgrammableFpgaDriver(FpgaDriver):
             yield loading.get(result.address, result)
 
     def program(self, deployable: str, image: Path, bitstream: Bitstream) -> Device:
-        """Load a bitstream, as ``LoadsBitstreams.program``."""
         card, region = self._find(deployable)
         self._check_file(card, region, image, bitstream)
         address = card.function.address

@@ -75,7 +75,6 @@ tools are installed elsewhere.
         return super().classify(function)
 
     def classify_card(self, function: PciFunction) -> DiscoveryResult:
-        """Return the result for a card by its management function."""
         if _GOLDEN.fullmatch(function.device):
             root = Deployable(
                 self.root_name(function), self.RESOURCE_CLASS, self.traits(function)
@@ -87,7 +86,6 @@ tools are installed elsewhere.
         return super().classify_card(function)
 
     def find_obstacle(self, function: PciFunction) -> str | None:
-        """Return why a guest cannot have the user function, or None if it can."""
         management = self._partner(function, is_user=False)
 
         def is_other_card(member: PciFunction) -> bool:

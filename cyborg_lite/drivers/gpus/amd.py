@@ -42,7 +42,6 @@ class AmdGpu(SriovGpu):
         return function.text('unique_id')
 
     def read_usage(self, device: Device) -> Usage:
-        """Return the telemetry of the card with its load and its memory."""
         card = PciFunction(self._host, device.control_address)
         usage = super().read_usage(device)
         if card.is_suspended or card.is_lost:

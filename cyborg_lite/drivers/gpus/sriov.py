@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPUs that are shared as SR-IOV virtual functions, each offered as a small GPU."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Final
 
 from oslo_config import cfg
 
+from cyborg_lite.drivers.base import Options
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.pci.card_rules import VGPU, VGPU_CLASS
 from cyborg_lite.drivers.pci.driver import GroupedPciDriver
@@ -42,13 +43,11 @@ class SriovGpu(GroupedPciDriver, SharedPciDriver):
         MAX_POWER,
     )
 
-    # Any: each option has its own type.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+    def __init__(self, host: Host, options: Options) -> None:
         super().__init__(host, options)
         self._vgpu_class: str = options.get('vgpu_resource_class', VGPU)
 
     def list_attributes(self, function: PciFunction) -> Iterator[TypedAttribute]:
-        """Yield the typed attributes of a card, with its highest power."""
         yield from super().list_attributes(function)
         # The host driver would wake up a suspended card.
         if not function.is_suspended:
@@ -57,11 +56,9 @@ class SriovGpu(GroupedPciDriver, SharedPciDriver):
                 yield MAX_POWER.of(power)
 
     def shared_class(self, function: PciFunction) -> str:
-        """Return the resource class of virtual functions."""
         return self._vgpu_class
 
     def shared_traits(self, function: PciFunction) -> tuple[str, ...]:
-        """Return the traits of the virtual functions of a card."""
         model = custom_name(self.VENDOR_NAME, function.device, 'SRIOV_VF')
         return OWNER_CYBORG, model
 

@@ -44,7 +44,6 @@ class Kernel(Protocol):
 
         :raises OSError: the kernel refused the write
         """
-        ...
 
     def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
         """Run a vendor tool; return its exit status and output.
@@ -52,7 +51,6 @@ class Kernel(Protocol):
         :param tool: path relative to the root
         :raises OSError: the tool cannot be started, or was killed after ten minutes
         """
-        ...
 
     def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
         """Run a tool that loads a bitstream; return its exit status and output.
@@ -61,11 +59,9 @@ class Kernel(Protocol):
         :returns: the status is None if the tool was killed
         :raises OSError: the tool cannot be started or is not allowed
         """
-        ...
 
     def holders(self, root: Path, files: Sequence[str]) -> list[int]:
         """Return the ids of the processes that have one of the files open."""
-        ...
 
 
 class PrivilegedKernel:
@@ -79,12 +75,10 @@ class PrivilegedKernel:
         self._command = command
 
     def write(self, root: Path, path: str, text: str) -> None:
-        """Write a text to a file, as ``Kernel.write``."""
         # The path is absolute. A process with another root refuses it.
         self._call('write', str(root / path), text)
 
     def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
-        """Run a vendor tool, as ``Kernel.run``."""
         command = [str(root / tool), *arguments]
         status, output = self._call('run', command, _RUN_SECONDS)
         if status is None:
@@ -92,12 +86,10 @@ class PrivilegedKernel:
         return status, output
 
     def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
-        """Run a tool that loads a bitstream, as ``Kernel.load``."""
         status, output = self._call('run', list(command), seconds)
         return status, output
 
     def holders(self, root: Path, files: Sequence[str]) -> list[int]:
-        """Return the processes that have a file open, as ``Kernel.holders``."""
         return list(self._call('holders', list(files)))
 
     # Any: arguments and result depend on the privileged function.

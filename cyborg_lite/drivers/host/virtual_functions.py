@@ -59,14 +59,12 @@ class SriovSwitch(Protocol):
 
         :raises DriverError: they cannot be created
         """
-        ...
 
     def disable(self, card: PciFunction) -> None:
         """Remove the virtual functions of a card.
 
         :raises DriverError: they cannot be removed
         """
-        ...
 
 
 class VirtualFunctions:
@@ -192,5 +190,4 @@ class SysfsSriov:
         self._writer.set_value(card.address, 'sriov_numvfs', count)
 
     def disable(self, card: PciFunction) -> None:
-        """Remove all virtual functions of the card."""
         self._writer.set_value(card.address, 'sriov_numvfs', '0')

@@ -5,11 +5,11 @@ The format is that of OpenStack Cyborg: ``physnet1:ens1f0|ens1f1``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from oslo_config import cfg, types
 
-from cyborg_lite.drivers.base import Section
+from cyborg_lite.drivers.base import Options, Section
 from cyborg_lite.drivers.host import network_use
 from cyborg_lite.drivers.host.sysfs import PciFunction, pci_address
 from cyborg_lite.model.inventory.host_report import Device
@@ -48,8 +48,7 @@ _TYPES: Final = cfg.ListOpt('enabled_nic_types', default=[], help='Cyborg option
 class PortNames:
     """The names that the options of a driver assign to ports."""
 
-    # Any: each option has its own type.
-    def __init__(self, options: Mapping[str, Any]) -> None:
+    def __init__(self, options: Options) -> None:
         networks, functions = PHYSICAL_NETWORKS.dest, FUNCTIONS.dest
         self._networks = parse_mappings(
             [*options.get(networks, ()), *options.get('cyborg_networks', ())]
@@ -98,8 +97,7 @@ def parse_mappings(texts: Iterable[str]) -> Mapping[str, Sequence[str]]:
     return names
 
 
-# Any: each option has its own type.
-def read_cyborg_mappings(section: Section) -> Mapping[str, Any]:
+def read_cyborg_mappings(section: Section) -> Options:
     """Return the mappings in the sections that ``[nic_devices]`` of Cyborg names."""
     values: dict[str, list[str]] = {'cyborg_networks': [], 'cyborg_functions': []}
     for name in section('nic_devices', [_TYPES])[_TYPES.dest]:

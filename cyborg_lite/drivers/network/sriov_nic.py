@@ -3,11 +3,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from oslo_config import cfg
 
-from cyborg_lite.drivers.base import Section
+from cyborg_lite.drivers.base import Options, Section
 from cyborg_lite.drivers.host import network_use
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.network import physical_networks
@@ -53,52 +53,42 @@ class SriovNic(GroupedPciDriver, SharedPciDriver):
         GROUPS_OPTION,
     )
 
-    # Any: each option has its own type.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+    def __init__(self, host: Host, options: Options) -> None:
         super().__init__(host, options)
         self._names = physical_networks.PortNames(options)
         self._routed: frozenset[str] = frozenset()
 
     @classmethod
-    def read_legacy_config(cls, section: Section) -> Mapping[str, Any]:
-        """Return the mappings in the sections of Cyborg."""
+    def read_legacy_config(cls, section: Section) -> Options:
         return physical_networks.read_cyborg_mappings(section)
 
     def restore_device(self, device: Device) -> None:
-        """Accept a device that an earlier agent process discovered."""
         super().restore_device(device)
         self._names.restore_device(device)
 
     def discover(self) -> Iterator[DiscoveryResult]:
-        """Yield one result per function of a known card."""
         self._routed = network_use.list_routed(self._host)
         yield from super().discover()
 
     def is_own_vendor(self, function: PciFunction) -> bool:
-        """Return True if this driver knows a card of the vendor."""
         return any(ids.startswith(f'{function.vendor}:') for ids in self.MODELS)
 
     def find_host_user(self, function: PciFunction) -> str | None:
-        """Return what of the network of the host uses a port or a virtual function."""
         return network_use.find_network_user(function, self._routed)
 
     def traits(self, function: PciFunction) -> tuple[str, ...]:
-        """Return the traits of a port that is offered as a whole."""
         return self._list_traits('PF', function)
 
     def shared_traits(self, function: PciFunction) -> tuple[str, ...]:
-        """Return the traits of the virtual functions of a port."""
         return self._list_traits('VF', function)
 
     def build_handle(self, card: PciFunction, function: PciFunction) -> AttachHandle:
-        """Return the attach handle with the physical network that Nova reads."""
         handle = super().build_handle(card, function)
         networks = self._names.list_networks(card)
         own = {'physical_network': networks[0]} if networks else {}
         return replace(handle, info={**handle.info, **own})
 
     def board_info(self, function: PciFunction) -> dict[str, str]:
-        """Return the facts of a port with the name of its network interface."""
         interface = self._names.find_interface(function)
         own = {physical_networks.INTERFACE: interface} if interface else {}
         return super().board_info(function) | own

@@ -3,11 +3,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from oslo_config import cfg
 
-from cyborg_lite.drivers.base import Section
+from cyborg_lite.drivers.base import Options, Section
 from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.nvidia import nvswitch
@@ -88,8 +88,7 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver):
         FABRIC_PARTITIONS,
     )
 
-    # Any: each option has its own type.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+    def __init__(self, host: Host, options: Options) -> None:
         super().__init__(host, options)
         texts = (*options.get('vgpu_types', ()), *options.get('cyborg_rules', ()))
         rules = card_rules.parse_rules(texts)
@@ -109,16 +108,13 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver):
         self._fabric_groups = FabricGroups(self._writer, partitions)
 
     @classmethod
-    def read_legacy_config(cls, section: Section) -> Mapping[str, Any]:
-        """Return the rules in the vGPU sections of Cyborg."""
+    def read_legacy_config(cls, section: Section) -> Options:
         return {'cyborg_rules': card_rules.read_cyborg_rules(section)}
 
     def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:
-        """Accept the handles that earlier agent processes prepared."""
         self.vgpu_offer.prepared.add(handles)
 
     def restore_device(self, device: Device) -> None:
-        """Accept a device that an earlier agent process discovered."""
         super().restore_device(device)
         self.vgpu_offer.restore_device(device)
 
@@ -128,48 +124,39 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver):
             self._vgpus.create(handle)
 
     def release(self, handle: AllocatedHandle) -> None:
-        """Remove the vGPU of a handle."""
         if not self.find_group(handle):
             self._vgpus.remove(handle)
 
     def is_prepared(self, handle: AllocatedHandle) -> bool:
-        """Return True if the vGPU of a handle exists."""
         return bool(self.find_group(handle)) or self._vgpus.exists(handle)
 
     def list_group_texts(self) -> Sequence[str]:
-        """Return the groups, and the cards of each partition of the fabric."""
         partitions = self._options.get('fabric_partitions', ())
         cards = (text.partition('=')[2] for text in partitions)
         return (*super().list_group_texts(), *cards)
 
     def activate(self, members: Sequence[AllocatedHandle]) -> None:
-        """Activate the partition of a group, if it is one."""
         self._fabric_groups.activate(self.groups.check_members(members))
 
     def deactivate(self, members: Sequence[AllocatedHandle]) -> None:
-        """Deactivate the partition of a group, if it is one."""
         self._fabric_groups.deactivate(self.groups.find(members[0].control_address))
 
     def discover(self) -> Iterator[DiscoveryResult]:
-        """Yield one result per PCI function of the vendor that is part of a card."""
         present = {function.address for function in self._host.pci_functions()}
         self.vgpu_offer.remove_absent(present)
         self.vgpu_offer.fabric = nvswitch.read_fabric(self._host, self._scan)
         yield from super().discover()
 
     def classify_card(self, function: PciFunction) -> DiscoveryResult:
-        """Return the result for a card: whole, divided, or not offered."""
         divided = self.vgpu_offer.classify_card(function)
         return divided or super().classify_card(function)
 
     def classify_companion(self, function: PciFunction) -> DiscoveryResult | None:
-        """Return the result for an NVSwitch or for another function beside cards."""
         if nvswitch.is_switch(function):
             return self.build_result(function, nvswitch.SWITCH_REASON)
         return super().classify_companion(function)
 
     def find_whole_obstacle(self, function: PciFunction) -> str | None:
-        """Return why no group can have the whole card, or None if one can."""
         if self.vgpu_offer.find_configured(function):
             return 'vgpu_types has a rule for it'
         if read_layout(function).existing:
@@ -177,12 +164,10 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver):
         return super().find_whole_obstacle(function)
 
     def traits(self, function: PciFunction) -> tuple[str, ...]:
-        """Return the traits of a whole card, and the one of a fabric of NVSwitches."""
         fabric = self.vgpu_offer.list_fabric_traits(function)
         return (*super().traits(function), *fabric)
 
     def list_attributes(self, function: PciFunction) -> Iterator[TypedAttribute]:
-        """Yield the typed attributes of whole cards and of vGPUs."""
         yield from super().list_attributes(function)
         architecture = find_architecture(function.device)
         if architecture is not None:
@@ -191,7 +176,6 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver):
             yield typed_attributes.SAME_FABRIC.of(True)
 
     def build_whole(self, function: PciFunction) -> Deployable:
-        """Return the deployable of a whole card, with the size of its fabric."""
         root, fabric = super().build_whole(function), self.vgpu_offer.fabric
         if function.device in MEMORY:
             memory = typed_attributes.MEMORY.of(MEMORY[function.device] * _GIB)
@@ -202,18 +186,15 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver):
         return replace(root, attributes={**root.attributes, **number})
 
     def build_lost(self, function: PciFunction, reason: str) -> DiscoveryResult:
-        """Return the result for a card that does not respond."""
         if self.vgpu_offer.is_divided(function):
             return self.vgpu_offer.build_unreadable(function, reason)
         return super().build_lost(function, reason)
 
     def describe_offer(self, function: PciFunction) -> str:
-        """Return the reason in the result of a whole card that is offered."""
         text, fabric = super().describe_offer(function), self.vgpu_offer.fabric
         return f'{text}, {fabric}' if fabric.has_card(function.device) else text
 
     def describe_virtual(self, function: PciFunction) -> str:
-        """Return the card of a virtual function and the vGPU that it carries."""
         text = super().describe_virtual(function)
         current = function.text(CURRENT_TYPE)
         if mdevs := list_mdevs(function):

@@ -127,7 +127,6 @@ class MigModes(CardModes):
     def list_inventory(
         self, card: PciFunction, device: Device
     ) -> Mapping[str, Iterable[OfferedInventory]]:
-        """Return the vGPUs of each layout; empty for a card that stays whole."""
         profiles = PROFILES.get(card.device, ())
         if card.driver != VENDOR_DRIVER or not self._offer.find_configured(card):
             return {}
@@ -153,7 +152,6 @@ class MigModes(CardModes):
         return bool(instances) and sorted(depths) == sorted(expected)
 
     def is_possible(self, card: PciFunction, device: Device, mode: str) -> bool:
-        """Return True if a layout fits on a card of the vendor driver."""
         profiles = PROFILES.get(card.device, ())
         return card.driver == VENDOR_DRIVER and bool(parse_layout(profiles, mode))
 

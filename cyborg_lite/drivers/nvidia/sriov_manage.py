@@ -21,11 +21,9 @@ class SriovManage:
         self._writer = writer
 
     def enable(self, card: PciFunction) -> None:
-        """Create the virtual functions of a card."""
         self._run(card, '-e')
 
     def disable(self, card: PciFunction) -> None:
-        """Remove the virtual functions of a card."""
         self._run(card, '-d')
 
     def _run(self, card: PciFunction, flag: str) -> None:

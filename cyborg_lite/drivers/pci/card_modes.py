@@ -3,10 +3,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Final
 
 from oslo_config import cfg, types
 
+from cyborg_lite.drivers.base import Options
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction, pci_address
 from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.errors.daemons import ConfigurationError
@@ -33,8 +34,7 @@ instance uses. The agent restores the modes after a reboot of the host.
 class DeclaredModes:
     """The ``card = mode`` pairs of one driver."""
 
-    # Any: each option has its own type.
-    def __init__(self, options: Mapping[str, Any], hostname: str) -> None:
+    def __init__(self, options: Options, hostname: str) -> None:
         """Parse the option ``modes``.
 
         :raises ConfigurationError: a mode has an invalid name
@@ -91,13 +91,11 @@ class ModesPciDriver(PciDriver):
 
     card_modes: CardModes
 
-    # Any: each option has its own type.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+    def __init__(self, host: Host, options: Options) -> None:
         super().__init__(host, options)
         self.declared_modes = DeclaredModes(options, host.name)
 
     def modes(self, device: Device) -> Sequence[DeviceMode]:
-        """Return the modes that a card can have; empty without any."""
         card = PciFunction(self._host, device.control_address)
         modes = self.card_modes.list_inventory(card, device)
         return tuple(
@@ -106,17 +104,14 @@ class ModesPciDriver(PciDriver):
         )
 
     def has_mode(self, device: Device, mode: str) -> bool:
-        """Return True if a card may have a mode."""
         card = PciFunction(self._host, device.control_address)
         return self.card_modes.has_mode(card, mode)
 
     def declared_mode(self, device: Device) -> str | None:
-        """Return the mode that the options declare, or None."""
         declared = self.declared_modes.find(device)
         return declared and self.card_modes.complete_name(device, declared)
 
     def set_mode(self, device: Device, mode: str) -> Device:
-        """Set a mode; return the device as it is read afterwards."""
         card = PciFunction(self._host, device.control_address)
         if not self.card_modes.is_possible(card, device, mode):
             names = ', '.join(self.card_modes.list_inventory(card, device)) or 'none'

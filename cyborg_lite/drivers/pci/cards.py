@@ -7,10 +7,11 @@ The offers of ``driver.py``, ``groups.py`` and ``shared.py`` use this descriptio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from oslo_config import cfg
 
+from cyborg_lite.drivers.base import Options
 from cyborg_lite.drivers.host import telemetry
 from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT, Writer
 from cyborg_lite.drivers.host.passthrough import IommuGroups
@@ -82,8 +83,7 @@ trust one another.
         ),
     )
 
-    # Any: each option has its own type.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+    def __init__(self, host: Host, options: Options) -> None:
         self._host = host
         self._options = options
         seconds = options.get('change_timeout', CHANGE_TIMEOUT.default)
@@ -234,7 +234,6 @@ trust one another.
         yield from self.groups.list_attributes(function)
 
     def read_usage(self, device: Device) -> Usage:
-        """Return the telemetry that sysfs has for every PCI function."""
         return telemetry.read_usage(PciFunction(self._host, device.control_address))
 
     def describe_virtual(self, function: PciFunction) -> str:

@@ -6,12 +6,13 @@ method only where its hardware differs. It takes further abilities from
 ``GroupedPciDriver``, ``ModesPciDriver`` and ``SharedPciDriver``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from oslo_log import log
 
+from cyborg_lite.drivers.base import Options
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.drivers.pci.cards import BOOT_VGA, LOST, PciCards
@@ -29,21 +30,18 @@ LOG = log.getLogger(__name__)
 class PciDriver(PciCards):
     """Discovers the cards of one vendor and offers each as one attach handle."""
 
-    # Any: each option has its own type.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+    def __init__(self, host: Host, options: Options) -> None:
         super().__init__(host, options)
         self._scan = TimedScan()
         self._group_offer = GroupOffer(self)
 
     def restore_device(self, device: Device) -> None:
-        """Accept a device that an earlier agent process discovered."""
         self.memory.restore(device, self.NAME)
         for deployable in device.root.walk():
             for handle in deployable.handles:
                 self._iommu_groups.chosen.add(handle_address(handle.info))
 
     def discover(self) -> Iterator[DiscoveryResult]:
-        """Yield one result per PCI function of the vendor that is part of a card."""
         functions = list(self._host.pci_functions())
         self.memory.remove_absent({function.address for function in functions})
         for reading in self._scan.read(functions, self._classify_safely):
@@ -146,7 +144,6 @@ class GroupedPciDriver(PciDriver):
     )
 
     def find_group(self, handle: AllocatedHandle) -> str:
-        """Return the address of the device of a group; empty: no unit of a group."""
         return self.groups.find_device(handle)
 
     def activate(self, members: Sequence[AllocatedHandle]) -> None:

@@ -2,13 +2,13 @@
 """PCI functions that the operator allows, whole or as virtual functions."""
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from oslo_config import cfg
 
-from cyborg_lite.drivers.base import Section
+from cyborg_lite.drivers.base import Options, Section
 from cyborg_lite.drivers.host import disk_use, mdev, network_use
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.tools import Tools
@@ -59,8 +59,7 @@ class GenericPci(GroupedPciDriver, SharedPciDriver):
         GROUPS_OPTION,
     )
 
-    # Any: each option has its own type.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+    def __init__(self, host: Host, options: Options) -> None:
         super().__init__(host, options)
         texts = (*options.get('device_spec', ()), *options.get('cyborg_entries', ()))
         self._entries = parse_entries(texts)
@@ -72,21 +71,17 @@ class GenericPci(GroupedPciDriver, SharedPciDriver):
         self._interfaces: dict[str, frozenset[str]] = {}
 
     @classmethod
-    def read_legacy_config(cls, section: Section) -> Mapping[str, Any]:
-        """Return the entries in ``[pci] passthrough_whitelist`` of Cyborg."""
+    def read_legacy_config(cls, section: Section) -> Options:
         return {'cyborg_entries': section('pci', [_WHITELIST])[_WHITELIST.dest]}
 
     def discover(self) -> Iterator[DiscoveryResult]:
-        """Yield one result per function that an entry selects."""
         self._routed = network_use.list_routed(self._host)
         yield from super().discover()
 
     def is_own_vendor(self, function: PciFunction) -> bool:
-        """Return True if an entry selects the function or its physical function."""
         return self._find_entry(function) is not None
 
     def classify(self, function: PciFunction) -> DiscoveryResult | None:
-        """Return the result for a function, or None if no entry selects it."""
         physical = PciFunction(self._host, function.physfn or '')
         if function.physfn is None or self.is_own_vendor(physical):
             return super().classify(function)
@@ -94,7 +89,6 @@ class GenericPci(GroupedPciDriver, SharedPciDriver):
         return self.classify_card(function) if self.is_own_vendor(function) else None
 
     def find_host_user(self, function: PciFunction) -> str | None:
-        """Return what of the host uses a function, or None if nothing does."""
         if function.pci_class.startswith(_BRIDGES):
             return 'a bridge, which other functions need'
         return (
@@ -104,20 +98,16 @@ class GenericPci(GroupedPciDriver, SharedPciDriver):
         )
 
     def traits(self, function: PciFunction) -> tuple[str, ...]:
-        """Return vendor and product, and the traits of the entry."""
         own = super().traits(function)
         return tuple(dict.fromkeys((*own, *self._entry(function).traits)))
 
     def resource_class(self, function: PciFunction) -> str:
-        """Return the resource class of the entry."""
         return self._entry(function).resource_class
 
     def device_type(self, function: PciFunction) -> str:
-        """Return the device type of the entry."""
         return self._entry(function).device_type
 
     def build_handle(self, card: PciFunction, function: PciFunction) -> AttachHandle:
-        """Return the attach handle with the settings of the entry."""
         entry = self._entry(card)
         handle = super().build_handle(card, function)
         network = entry.physical_network
@@ -128,7 +118,6 @@ class GenericPci(GroupedPciDriver, SharedPciDriver):
         )
 
     def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
-        """Return the steps that reset a function, or erase a drive."""
         return self._cleaner.list_steps(self._find_function(handle))
 
     def run_clean_step(

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """PCI cards that are shared as SR-IOV virtual functions, for any type of device."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from oslo_config import cfg, types
 
+from cyborg_lite.drivers.base import Options
 from cyborg_lite.drivers.host import vfio
 from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
@@ -66,8 +67,7 @@ class SharedPciDriver(PciDriver):
         CHANGE_TIMEOUT,
     )
 
-    # Any: each option has its own type.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+    def __init__(self, host: Host, options: Options) -> None:
         super().__init__(host, options)
         self._rules = card_rules.parse_rules(options.get('virtual_functions', ()))
         self._prepared = PreparedHandles()
@@ -75,7 +75,6 @@ class SharedPciDriver(PciDriver):
         self._virtual = VirtualFunctions(host, switch)
 
     def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:
-        """Accept the handles that earlier agent processes prepared."""
         self._prepared.add(handles)
 
     def prepare(self, handle: AllocatedHandle) -> None:
@@ -119,7 +118,6 @@ class SharedPciDriver(PciDriver):
             self._virtual.remove(card)
 
     def is_prepared(self, handle: AllocatedHandle) -> bool:
-        """Return True if the virtual function of the handle exists."""
         return PciFunction(self._host, handle_address(handle.info)).is_present
 
     def shared_traits(self, function: PciFunction) -> tuple[str, ...]:
@@ -152,13 +150,11 @@ class SharedPciDriver(PciDriver):
         return self.build_withheld(function, 'it has no virtual functions')
 
     def describe_virtual(self, function: PciFunction) -> str:
-        """Return the card of a virtual function and whether it can be offered."""
         text = super().describe_virtual(function)
         obstacle = self.find_obstacle(function)
         return f'{text}: {obstacle or "free, or attached to a guest"}'
 
     def build_lost(self, function: PciFunction, reason: str) -> DiscoveryResult:
-        """Return the result for a card that does not respond or is out of order."""
         handles = [*self._list_handles(function, self._list_addresses(function))]
         if handles:
             root = self._build_shared_root(function, handles)

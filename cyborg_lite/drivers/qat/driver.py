@@ -2,10 +2,11 @@
 """Intel QuickAssist: virtual functions with the services that the card is set to."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from oslo_config import cfg
 
+from cyborg_lite.drivers.base import Options
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, ModesPciDriver
 from cyborg_lite.drivers.pci.shared import SharedPciDriver
@@ -41,13 +42,11 @@ class IntelQat(ModesPciDriver, SharedPciDriver):
     OFFERS_WHOLE: ClassVar[bool] = False
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (*SharedPciDriver.OPTIONS, MODES_OPTION)
 
-    # Any: each option has its own type.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+    def __init__(self, host: Host, options: Options) -> None:
         super().__init__(host, options)
         self.card_modes = ServiceModes(self._writer)
 
     def traits(self, function: PciFunction) -> tuple[str, ...]:
-        """Return vendor, product and services."""
         return (*super().traits(function), *list_service_traits(function))
 
     def virtual_count(self, card: PciFunction) -> int:
@@ -58,7 +57,6 @@ class IntelQat(ModesPciDriver, SharedPciDriver):
         return count
 
     def find_fault(self, function: PciFunction) -> str | None:
-        """Return why the card provides no service, or None if it does."""
         driver, _ = _CARDS[function.device]
         if function.driver != driver:
             return f'driver {driver} is not bound'

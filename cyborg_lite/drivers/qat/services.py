@@ -35,7 +35,6 @@ class ServiceModes(CardModes):
     def list_inventory(
         self, card: PciFunction, device: Device
     ) -> Mapping[str, Iterable[OfferedInventory]]:
-        """Return the inventory with the traits of each combination."""
         if card.text(_SERVICES) is None:
             return {}
         inventory = list_inventory(device.root)

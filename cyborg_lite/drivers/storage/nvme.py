@@ -5,11 +5,12 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from oslo_config import cfg
 
 from cyborg_lite.drivers import nvme_cleaning
+from cyborg_lite.drivers.base import Options
 from cyborg_lite.drivers.host import disk_use
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.tools import Tools
@@ -70,8 +71,7 @@ class NvmeDrive(ModesPciDriver):
         typed_attributes.FIRMWARE,
     )
 
-    # Any: each option has its own type.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+    def __init__(self, host: Host, options: Options) -> None:
         super().__init__(host, options)
         method = CleanMethod(options.get('clean_method', CleanMethod.AUTO))
         tools = Tools(host.kernel)
@@ -88,7 +88,6 @@ class NvmeDrive(ModesPciDriver):
         yield from self._ports.resolve(list(super().discover()))
 
     def build_handle(self, card: PciFunction, function: PciFunction) -> AttachHandle:
-        """Return the attach handle of a drive, with its cleaning policy."""
         handle = super().build_handle(card, function)
         policy = CleaningPolicy(self._options.get('cleaning', CleaningPolicy.AFTER_USE))
         return replace(handle, cleaning=policy)
@@ -110,7 +109,6 @@ class NvmeDrive(ModesPciDriver):
         return replace(device, root=replace_layout(device.root, count))
 
     def restore_device(self, device: Device) -> None:
-        """Accept a device that an earlier agent process discovered."""
         super().restore_device(device)
         self._ports.restore_device(device)
         if device.hardware_id != device.control_address:
@@ -122,7 +120,6 @@ class NvmeDrive(ModesPciDriver):
             self._counts[device.control_address] = count
 
     def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
-        """Return the steps that erase the drive."""
         return self.cleaner.list_steps(PciFunction(self._host, handle.control_address))
 
     def run_clean_step(
@@ -133,7 +130,6 @@ class NvmeDrive(ModesPciDriver):
         return self.cleaner.run_step(function, name)
 
     def is_own_vendor(self, function: PciFunction) -> bool:
-        """Return True for every vendor."""
         return True
 
     def classify_companion(self, function: PciFunction) -> DiscoveryResult | None:
@@ -147,7 +143,6 @@ class NvmeDrive(ModesPciDriver):
         return None
 
     def list_attributes(self, function: PciFunction) -> Iterator[TypedAttribute]:
-        """Yield the typed attributes; the host driver shows the firmware."""
         yield from super().list_attributes(function)
         for controller in function.names('nvme'):
             revision = function.text(f'nvme/{controller}/firmware_rev') or ''
@@ -156,14 +151,12 @@ class NvmeDrive(ModesPciDriver):
                 return
 
     def find_fault(self, function: PciFunction) -> str | None:
-        """Return the state of a controller that cannot be used, or None."""
         for controller in function.names('nvme'):
             if function.text(f'nvme/{controller}/state') in ('dead', 'deleting'):
                 return f'the controller {controller} is dead'
         return None
 
     def find_host_user(self, function: PciFunction) -> str | None:
-        """Return what of the host uses the drive, or None if nothing does."""
         if function.driver != _HOST_DRIVER:
             return disk_use.find_root_obstacle(self._host)
         disks = disk_use.list_namespaces(function)

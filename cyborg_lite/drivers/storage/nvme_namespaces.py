@@ -92,7 +92,6 @@ class NamespaceModes(CardModes):
     def list_inventory(
         self, card: PciFunction, device: Device
     ) -> Mapping[str, Iterable[OfferedInventory]]:
-        """Return the inventory with the trait of each layout."""
         declared = self._declared.find(device)
         if declared is None or card.driver != _HOST_DRIVER:
             return {}

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final
 
 from oslo_config import cfg
 
+from cyborg_lite.drivers.base import Options
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.pci.functions import attributes, custom_name
 from cyborg_lite.drivers.storage.json_rpc import JsonRpc, JsonRpcError
@@ -66,8 +67,7 @@ longer, for example while it creates block devices.
         ),
     )
 
-    # Any: each option has its own type.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+    def __init__(self, host: Host, options: Options) -> None:
         self._host = host
         self._socket = str(options['socket']).lstrip('/')
         self._rpc = JsonRpc(host.root / self._socket, options['call_timeout'])
@@ -75,14 +75,12 @@ longer, for example while it creates block devices.
         self._last: dict[str, DiscoveryResult] = {}  # by address
 
     def restore_device(self, device: Device) -> None:
-        """Accept a device that an earlier agent process discovered."""
         address = device.control_address
         self._last[address] = DiscoveryResult(
             address, _MODEL, '', self.NAME, '', device
         )
 
     def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:
-        """Accept the handles that earlier agent processes prepared."""
         for handle in handles:
             if handle.type == HandleType.NVMF:
                 self._own[handle.uuid] = _host_nqn(handle)

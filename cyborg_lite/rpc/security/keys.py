@@ -45,7 +45,6 @@ class Keys(Protocol):
 
     def find_key(self, peer: Peer) -> bytes | None:
         """Return the key of a daemon; None: this daemon does not have it."""
-        ...
 
 
 class SecretKeys:
