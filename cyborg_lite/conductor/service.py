@@ -318,7 +318,10 @@ class ConductorService:
         """Return the services behind the interface of the conductor."""
         settings = self._settings
         database, rules = dependencies.database, settings.rules
-        explanations = ExplanationService(database, dependencies.placement, rules.nova)
+        catalog = self._build_catalog()
+        explanations = ExplanationService(
+            database, dependencies.placement, rules.nova, catalog
+        )
         limits = LimitService(
             database, self._connections.limits, settings.max_unbound_requests
         )
@@ -331,7 +334,7 @@ class ConductorService:
                 database,
                 runner,
                 rules,
-                self._build_catalog(),
+                catalog,
                 dependencies.agents,
                 limits,
             ),

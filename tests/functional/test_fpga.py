@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.model.bitstreams.bitstreams import TAG
+from tests.builders.alternatives import create_profile
 from tests.builders.bitstream_files import (
     LARGEST,
     OTHER_FUNCTION,
@@ -220,6 +223,31 @@ def assert_refused(site: FpgaHost, group: dict[str, str], reason: str) -> None:
         not site.image_directory.exists()
         or os.listdir(site.image_directory) == _NOTHING
     )
+
+
+@pytest.mark.parametrize(
+    ('changes', 'result'), [({}, 'fits'), ({'vendor': 'xilinx'}, 'never')]
+)
+def test_explain_considers_bitstream(
+    changes: dict[str, str],
+    result: str,
+    intel: FpgaHost,
+    real_glance: RealGlance,
+    shop: DisconnectableGlance,
+) -> None:
+    uuid = upload_image(real_glance, gbs(), **changes)
+    group = {'resources:FPGA': '1', **by_id(uuid)}
+    profile = create_profile(intel.database, (group,))
+    service = ExplanationService(
+        intel.database, intel.placement, catalog=BitstreamCatalog(shop, LARGEST)
+    )
+    explanation = service.explain(None, profile.uuid, None)
+    assert explanation.result == result
+    capacity = service.count_capacity(None, profile.uuid, None)
+    assert (capacity.servers > 0) == (result == 'fits')
+    refused = [item for item in explanation.warnings if item.code == 'image-refused']
+    assert len(refused) == (result == 'never')
+    assert all('It is for vendor xilinx' in item.text for item in refused)
 
 
 # --- reboots ------------------------------------------------------------------------

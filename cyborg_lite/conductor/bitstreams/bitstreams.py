@@ -41,21 +41,44 @@ class BitstreamCatalog:
         :raises BitstreamRefused: the image does not fit; the error lists all reasons
         :raises ServiceUnavailable: Glance does not answer
         """
+        images = self._find_images(query)
+        return choice.choose_bitstream(query, images, region, self.largest)
+
+    def list_refusals(
+        self, query: BitstreamQuery, regions: Mapping[str, RegionProperties]
+    ) -> Mapping[str, str]:
+        """Return why a bind could not load the bitstream, by the key of the region.
+
+        Regions that can load it are omitted. The images are read once.
+
+        :raises ServiceUnavailable: Glance does not answer
+        """
+        try:
+            images = self._find_images(query)
+        except BitstreamNotFound as error:
+            return dict.fromkeys(regions, error.text)
+        refusals = {}
+        for key, region in regions.items():
+            try:
+                choice.choose_bitstream(query, images, region, self.largest)
+            except (BitstreamNotFound, BitstreamRefused) as error:
+                refusals[key] = error.text
+        return refusals
+
+    def _find_images(self, query: BitstreamQuery) -> Sequence[Image]:
         if self.images is None:
             reason = 'the conductor has no [glance] section.'
             raise BitstreamNotFound(reason=reason)
         if query.image_id is not None:
             try:
-                images: tuple[Image, ...] = (self.images.image(query.image_id),)
+                return (self.images.image(query.image_id),)
             except NotFound:
                 raise BitstreamNotFound(reason=_missing(query.image_id)) from None
-        elif query.name is not None:
-            images = self._find_by_name(self.images, query.name)
-        else:
-            # Either of two properties names the function, in any spelling. Glance
-            # cannot filter by that.
-            images = self.images.bitstreams({})
-        return choice.choose_bitstream(query, images, region, self.largest)
+        if query.name is not None:
+            return self._find_by_name(self.images, query.name)
+        # Either of two properties names the function, in any spelling. Glance cannot
+        # filter by that.
+        return self.images.bitstreams({})
 
     def _find_by_name(self, source: Glance, name: str) -> tuple[Image, ...]:
         """Return the images with a name of the bitstream or of the image."""

@@ -11,6 +11,7 @@ from typing import Final
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.arqs.nova_support import NovaRules
+from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.capacity.group_candidates import (
     CandidateFinder,
     Groups,
@@ -44,9 +45,10 @@ class ExplanationService:
         database: Database,
         placement: Placement,
         nova_rules: NovaRules | None = None,
+        catalog: BitstreamCatalog | None = None,
     ) -> None:
         self._database = database
-        self._finder = CandidateFinder(database, placement, nova_rules)
+        self._finder = CandidateFinder(database, placement, nova_rules, catalog)
         self._capacities = CapacityService(database, self._finder)
 
     def explain(
@@ -57,14 +59,14 @@ class ExplanationService:
         :param project_id: the project of the caller; None: an admin
         :param hostname: the only host to explain; None: all hosts
         :raises DeviceProfileNotFound: the caller sees no profile with the uuid
-        :raises ServiceUnavailable: Placement does not answer
+        :raises ServiceUnavailable: Placement or Glance does not answer
         """
         profile = self._find_profile(project_id, uuid)
         hosts = frozenset(self._database.read(device_owners.list_hosts))
         if hostname is not None:
             hosts &= {hostname}
         explanation = self._explain_choices(profile, hosts)
-        warnings = (*fitting.warn_disabled(profile), *explanation.warnings)
+        warnings = (*fitting.list_profile_warnings(profile), *explanation.warnings)
         return replace(explanation, warnings=warnings)
 
     def _explain_choices(
@@ -95,11 +97,11 @@ class ExplanationService:
         :param project_id: the project of the caller; None: an admin
         :param hostname: the only host to count; None: all hosts
         :raises DeviceProfileNotFound: the caller sees no profile with the uuid
-        :raises ServiceUnavailable: Placement does not answer
+        :raises ServiceUnavailable: Placement or Glance does not answer
         """
         profile = self._find_profile(project_id, uuid)
         capacity = self._count_choices(profile, hostname)
-        warnings = (*fitting.warn_disabled(profile), *capacity.warnings)
+        warnings = (*fitting.list_profile_warnings(profile), *capacity.warnings)
         return replace(capacity, warnings=warnings)
 
     def _count_choices(
@@ -123,7 +125,7 @@ class ExplanationService:
 
         :param alternatives: of each group; empty: none
         :raises ImpossibleDeviceProfile: no provider can ever serve one of the groups
-        :raises ServiceUnavailable: Placement does not answer
+        :raises ServiceUnavailable: Placement or Glance does not answer
         """
         further = [group for choices in alternatives for group in choices]
         options = [*groups, *further]

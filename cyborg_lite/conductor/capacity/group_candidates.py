@@ -10,8 +10,12 @@ from dataclasses import replace
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.arqs.nova_support import NovaRules, NovaSupport
+from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
+from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.capacity import provider_capacity
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.model.bitstreams import choice
+from cyborg_lite.model.bitstreams.choice import BitstreamQuery
 from cyborg_lite.model.capacity.explanations import GroupCandidates, ProviderCapacity
 from cyborg_lite.model.profiles.device_profiles import (
     AttachTarget,
@@ -31,9 +35,11 @@ class CandidateFinder:
         database: Database,
         placement: Placement,
         nova_rules: NovaRules | None = None,
+        catalog: BitstreamCatalog | None = None,
     ) -> None:
         self._database = database
         self._placement = placement
+        self._catalog = catalog or BitstreamCatalog(None, 0)
         self._nova = NovaSupport(placement, nova_rules or NovaRules())
 
     def find(
@@ -46,20 +52,31 @@ class CandidateFinder:
 
         :param free: query the providers with free units
         :param traits: query the providers with the traits, whether free or not
-        :raises ServiceUnavailable: Placement does not answer
+        :raises BitstreamRefused: a group names an image and a function
+        :raises ServiceUnavailable: Placement or Glance does not answer
         """
         parsed = [Group.parse(group) for group in groups]
         candidates = {
             requirements: self._query_placement(requirements, free, traits)
             for requirements in dict.fromkeys(group.requirements for group in parsed)
         }
+        queries = dict.fromkeys(map(choice.parse_query, parsed))
+        refusals = {query: self._list_refusals(query) for query in queries}
         return [
             replace(
                 candidates[group.requirements],
                 for_guest=group.attach_target is AttachTarget.VM,
+                refusals=refusals[choice.parse_query(group)],
             )
             for group in parsed
         ]
+
+    def _list_refusals(self, query: BitstreamQuery | None) -> Mapping[str, str]:
+        """Return why a bitstream cannot be loaded, by uuid of the provider."""
+        if query is None:
+            return {}
+        regions = self._database.read(programming.list_region_properties)
+        return self._catalog.list_refusals(query, regions)
 
     def list_capacities(
         self, groups: Groups, *, close: bool

@@ -5,6 +5,7 @@ While a region is loaded, no ARQ can claim its handles. One statement marks the 
 as being prepared and checks that all of them were free.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -42,6 +43,10 @@ from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.devices import DeployableInUse, DeployableNotFound
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream
+from cyborg_lite.model.bitstreams.choice import (
+    RegionProperties,
+    read_region_properties,
+)
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.inventory.facts import name_suffix
 from cyborg_lite.model.inventory.host_report import Device
@@ -182,6 +187,32 @@ def _find_region(
         )
     )
     return _REGION.read(row, attributes={row.key: row.value for row in attributes})
+
+
+def list_region_properties(session: Session) -> Mapping[str, RegionProperties]:
+    """Return the properties of all deployables that can be scheduled, in two SELECTs.
+
+    :returns: by uuid of the provider
+    """
+    rows = session.execute(
+        select(Deployable.id, Deployable.rp_uuid, Deployable.bitstream_id).where(
+            Deployable.rp_uuid.is_not(None), Deployable.resource_class.is_not(None)
+        )
+    ).all()
+    programmable = select(Attribute.deployable_id).where(
+        Attribute.key == bitstreams.VENDOR
+    )
+    attributes: defaultdict[int, dict[str, str]] = defaultdict(dict)
+    for deployable_id, key, value in session.execute(
+        select(Attribute.deployable_id, Attribute.key, Attribute.value).where(
+            Attribute.deployable_id.in_(programmable), Attribute.hidden.is_(False)
+        )
+    ):
+        attributes[deployable_id][key] = value
+    return {
+        row.rp_uuid or '': read_region_properties(attributes[row.id], row.bitstream_id)
+        for row in rows
+    }
 
 
 def check_region_unused(

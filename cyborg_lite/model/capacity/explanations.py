@@ -42,6 +42,8 @@ class ReasonCode(enum.StrEnum):
     DISABLED = 'disabled'
     STRANGERS = 'strangers'
     MANY_CANDIDATES = 'many-candidates'
+    IMAGE_REFUSED = 'image-refused'
+    WITHOUT_EFFECT = 'without-effect'
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +122,5 @@ class GroupCandidates:
     trait_matches: frozenset[str] = frozenset()
     """Uuids of the providers with matching traits, regardless of their inventory."""
     for_guest: bool = True  # Nova attaches the accelerators to the instance
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    """Why the requested bitstream cannot be loaded, by uuid of the provider."""

@@ -24,6 +24,8 @@ from cyborg_lite.model.capacity.explanations import (
 )
 from cyborg_lite.model.capacity.matching import can_serve_together
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
+from cyborg_lite.model.profiles.selector_keys import SELECTING_KEYS
+from cyborg_lite.model.profiles.selectors import list_computed_traits
 
 _MAX_NAMED: Final = 10  # providers that a warning names
 _MAX_NUMBER: Final = 1_000_000  # candidates that a warning states
@@ -162,12 +164,19 @@ def _warn_candidates(
     return (Reason(ReasonCode.MANY_CANDIDATES, text),)
 
 
-def warn_disabled(profile: DeviceProfile) -> tuple[Reason, ...]:
-    """Return a warning if the profile is disabled."""
-    if profile.enabled:
-        return ()
-    text = 'The profile is disabled. New instances cannot use it.'
-    return (Reason(ReasonCode.DISABLED, text),)
+def list_profile_warnings(profile: DeviceProfile) -> Iterator[Reason]:
+    """Yield a warning if the profile is disabled, and for keys without an effect."""
+    if not profile.enabled:
+        text = 'The profile is disabled. New instances cannot use it.'
+        yield Reason(ReasonCode.DISABLED, text)
+    for index, group in enumerate(profile.groups):
+        keys = sorted(SELECTING_KEYS & group.keys())
+        if keys and not list_computed_traits(group):
+            text = (
+                f'{", ".join(keys)} has no effect: it is a condition from microversion '
+                f'2.6 on. Set the groups again with this microversion.'
+            )
+            yield Reason(ReasonCode.WITHOUT_EFFECT, text, index)
 
 
 def _explain_host(

@@ -5,7 +5,7 @@ One provider serves a whole group, because Nova sends each group to Placement as
 request group.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cyborg_lite.model.capacity.explanations import (
@@ -26,6 +26,7 @@ def can_serve_now(group: GroupCandidates, provider: ProviderCapacity) -> bool:
     is_offered = provider.rp_uuid in group.offers and provider.closed is None
     if group.for_guest and provider.closed_for_guest is not None:
         return False
+    is_offered &= provider.rp_uuid not in group.refusals
     return is_offered and provider.free_handles >= group.requirements.handle_count
 
 
@@ -33,7 +34,8 @@ def can_serve_when_free(group: GroupCandidates, provider: ProviderCapacity) -> b
     """Check whether the provider could serve the group if all its units were free."""
     ((name, amount),) = group.requirements.amounts
     is_enough = provider.resource_class == name and provider.total >= amount
-    return is_enough and _has_matching_traits(group, provider)
+    is_loadable = provider.rp_uuid not in group.refusals
+    return is_enough and is_loadable and _has_matching_traits(group, provider)
 
 
 def _has_matching_traits(group: GroupCandidates, provider: ProviderCapacity) -> bool:
@@ -56,38 +58,48 @@ def explain_provider(
     index: int, group: GroupCandidates, provider: ProviderCapacity
 ) -> Reason:
     """Return the first obstacle for a provider of the right resource class."""
+    code, text, traits = next(_list_obstacles(group, provider))
+    (name,) = group.requirements.resource_classes
+    return Reason(code, text, index, name, traits, (provider.name,))
+
+
+def _list_obstacles(
+    group: GroupCandidates, provider: ProviderCapacity
+) -> Iterator[tuple[ReasonCode, str, tuple[str, ...]]]:
+    """Yield code, text and traits of the obstacles, the most direct one first."""
     requirements = group.requirements
     ((name, amount),) = requirements.amounts
-
-    def reason(code: ReasonCode, text: str, traits: Sequence[str] = ()) -> Reason:
-        """Return a reason for this provider."""
-        return Reason(code, text, index, name, tuple(traits), (provider.name,))
-
     if not _has_matching_traits(group, provider):
-        missing = sorted(requirements.required - provider.traits)
-        if missing:
-            text = _describe_missing(missing)
-            return reason(ReasonCode.MISSING_TRAIT, text, missing)
-        present = sorted(requirements.forbidden & provider.traits)
-        text = f'It has the forbidden trait {", ".join(present)}.'
-        return reason(ReasonCode.FORBIDDEN_TRAIT, text, present)
+        yield _find_trait_obstacle(requirements, provider)
+    if provider.rp_uuid in group.refusals:
+        yield ReasonCode.IMAGE_REFUSED, group.refusals[provider.rp_uuid], ()
     if provider.total < amount:
         text = f'It has {provider.total} {name}, but one provider must serve {amount}.'
-        return reason(ReasonCode.TOO_FEW_UNITS, text)
-    closed, text = provider.closed, provider.closed_text
-    if closed is None and group.for_guest:
-        closed, text = provider.closed_for_guest, provider.closed_for_guest_text
-    if closed is not None:
-        return reason(closed, text)
+        yield ReasonCode.TOO_FEW_UNITS, text, ()
+    if provider.closed is not None:
+        yield provider.closed, provider.closed_text, ()
+    if group.for_guest and provider.closed_for_guest is not None:
+        yield provider.closed_for_guest, provider.closed_for_guest_text, ()
     if provider.free < amount or provider.free_handles < requirements.handle_count:
         free = min(provider.free, provider.free_handles)
         text = f'{free} of {provider.total} units are free, {amount} are requested.'
-        return reason(ReasonCode.NO_FREE_UNIT, text + _describe_unclean(provider))
+        yield ReasonCode.NO_FREE_UNIT, text + _describe_unclean(provider), ()
     text = (
         'Placement does not offer the provider. Its inventory is not updated yet, or '
         'it has allocations, reservations or traits that this service did not create.'
     )
-    return reason(ReasonCode.NOT_OFFERED, text)
+    yield ReasonCode.NOT_OFFERED, text, ()
+
+
+def _find_trait_obstacle(
+    requirements: GroupRequirements, provider: ProviderCapacity
+) -> tuple[ReasonCode, str, tuple[str, ...]]:
+    missing = tuple(sorted(requirements.required - provider.traits))
+    if missing:
+        return ReasonCode.MISSING_TRAIT, _describe_missing(missing), missing
+    present = tuple(sorted(requirements.forbidden & provider.traits))
+    text = f'It has the forbidden trait {", ".join(present)}.'
+    return ReasonCode.FORBIDDEN_TRAIT, text, present
 
 
 def _describe_unclean(provider: ProviderCapacity) -> str:
@@ -139,7 +151,13 @@ def explain_all_providers(
     matching = [item for item in of_class if _has_matching_traits(group, item)]
     if not matching:
         return _explain_traits(index, requirements, of_class)
-    largest = max(provider.total for provider in matching)
+    loadable = [item for item in matching if item.rp_uuid not in group.refusals]
+    if not loadable:
+        text = (
+            f'No {name} can load the bitstream. {group.refusals[matching[0].rp_uuid]}'
+        )
+        return Reason(ReasonCode.IMAGE_REFUSED, text, index, name)
+    largest = max(provider.total for provider in loadable)
     if largest < amount:
         text = (
             f'The group requests {amount} {name}. One provider serves a whole group, '

@@ -85,6 +85,14 @@ def test_explain_disabled_profile_adds_warning(
     assert [reason.code for reason in explanation.warnings] == [ReasonCode.DISABLED]
 
 
+def test_explain_quantity_of_old_microversion_adds_warning(
+    database: Database, explanations: ExplanationService
+) -> None:
+    uuid = profile(database, {**ONE, 'accel:video_ram': '2GB'})
+    (warning,) = explanations.explain(None, uuid, None).warnings
+    assert (warning.code, warning.group) == (ReasonCode.WITHOUT_EFFECT, 0)
+
+
 def test_explain_hidden_profile_raises(
     database: Database, explanations: ExplanationService
 ) -> None:
