@@ -321,6 +321,8 @@ def _create_device_profiles() -> None:
         _not_null('enabled', sa.Boolean),
         _not_null('is_public', sa.Boolean),
         sa.Column('alternatives', sa.JSON),
+        sa.Column('former_groups', sa.JSON),
+        sa.Column('groups_changed_at', _TIME),
         *_times(),
         _not_null('generation', sa.Integer),
     )

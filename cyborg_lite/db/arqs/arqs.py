@@ -8,9 +8,9 @@ the history in its transaction. The creation has no row; its time is that of the
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import uuid4
 
 from sqlalchemy import (
@@ -180,6 +180,8 @@ _ANY_PROFILE: Final = select(
     DeviceProfile.name,
     DeviceProfile.groups,
     DeviceProfile.alternatives,
+    DeviceProfile.former_groups,
+    DeviceProfile.groups_changed_at,
     DeviceProfile.enabled,
     ProfileChoice.choice,
     # The audit compares the age of an ARQ with the clock of the database.
@@ -194,6 +196,9 @@ _VISIBLE_PROFILE: Final = _PROFILE.where(
     is_visible_to(bindparam('viewer', type_=String))
 )
 _CREATE: Final = insert(Row)
+
+# Nova reads a profile, schedules the instance, and then creates its ARQs.
+_SCHEDULING_TIME: Final = timedelta(seconds=300)
 
 _ARQS: Final = Collection(
     Row,
@@ -319,21 +324,44 @@ class _NewGroup:
 
 # Any: the row of ``_PROFILE``.
 def _list_groups(profile: Any, image_properties: Mapping[str, str]) -> list[_NewGroup]:
-    """Return the groups of the last choice of alternatives, with image properties."""
-    choice = profile.choice or ()
-    groups = []
+    """Return the groups of the last choice of alternatives, with image properties.
+
+    The former groups of a profile that was edited just now count as last alternatives.
+    """
+    choice, groups = profile.choice or (), []
+    former = _list_former_groups(profile)
     for index, group in enumerate(profile.groups):
         alternatives = profile.alternatives[index] if profile.alternatives else ()
         options = [
             add_image_properties(keys, image_properties)
-            for keys in (group, *alternatives)
+            for keys in (group, *alternatives, *(former or ())[index : index + 1])
         ]
         number = choice[index] if index < len(choice) else 0
         if number >= len(options):
             number = 0  # the profile has changed since
-        stored = options if alternatives else None
+        stored = options if alternatives or former is not None else None
         groups.append(_NewGroup(index, options[number], number, stored))
     return groups
+
+
+# Any: the row of ``_PROFILE``.
+def _list_former_groups(profile: Any) -> Sequence[dict[str, str]] | None:
+    """Return the groups by which Nova may have scheduled before the last edit.
+
+    :returns: empty: they need other numbers of ARQs; None: the last edit is not recent
+    """
+    current_time = profile.current_time.replace(tzinfo=UTC)
+    changed_at = profile.groups_changed_at
+    # The clock of the database may have been set back.
+    if changed_at is None or abs(current_time - changed_at) > _SCHEDULING_TIME:
+        return None
+    if _count_arqs(profile.former_groups) == _count_arqs(profile.groups):
+        return cast(list[dict[str, str]], profile.former_groups)
+    return []
+
+
+def _count_arqs(groups: Sequence[Mapping[str, str]]) -> list[int]:
+    return [Group.parse(group).requirements.arq_count for group in groups]
 
 
 def _find_profile(session: Session, name: str, viewer: str | None) -> Any:

@@ -70,6 +70,7 @@ _TARGETS: Final = (
         Arq.device_profile_group,
         Arq.device_profile_group_id,
         Arq.hostname.label('chosen_host'),
+        Arq.alternatives,
         Deployable.id.label('deployable_id'),
         Deployable.name,
         Deployable.num_accelerators,
@@ -149,7 +150,9 @@ def claim_handles(
     targets = _list_targets(session, arq_uuids, allocated)
     with_handle = _targets_with_handle(targets)
     check_amounts(
-        [(item.rp_uuid, item.resource_class) for item in with_handle], allocated
+        [(item.rp_uuid, item.resource_class) for item in with_handle],
+        allocated,
+        [item.rp_uuid for item in targets if item.must_use_all],
     )
     handles = _lock_free_handles(session, with_handle)
     _claim(session, handles, generation)
@@ -203,6 +206,7 @@ class _Target:
     down_host: str | None  # None: the agent of the host is up
     group_id: int
     group: Mapping[str, str]
+    must_use_all: bool  # that the instance has allocated
 
     @property
     def loads_bitstream(self) -> bool:
@@ -263,6 +267,8 @@ def _target(row: Any) -> _Target:
         down_host=row.host if row.agent == ServiceState.DOWN else None,
         group_id=row.device_profile_group_id,
         group=row.device_profile_group,
+        # Nova may have scheduled by former groups that need another number of ARQs.
+        must_use_all=len(row.alternatives or ()) == 1,
     )
 
 

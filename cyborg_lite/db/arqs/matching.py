@@ -11,7 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cyborg_lite.db.profiles import selectors
-from cyborg_lite.errors.arqs import AllocationTooSmall, HostMismatch, ProviderMismatch
+from cyborg_lite.errors.arqs import (
+    AllocationTooSmall,
+    HostMismatch,
+    NoFreeHandle,
+    ProviderMismatch,
+)
 from cyborg_lite.model.profiles.device_profiles import Group
 from cyborg_lite.model.profiles.renames import migrate_group
 from cyborg_lite.model.profiles.selector_keys import find_selector
@@ -75,11 +80,15 @@ def _refuse(row: Any, reason: str) -> None:
     )
 
 
-def check_amounts(units: Iterable[tuple[str, str]], allocated: Allocated) -> None:
+def check_amounts(
+    units: Iterable[tuple[str, str]], allocated: Allocated, exact: Collection[str] = ()
+) -> None:
     """Check that an instance has all units allocated that its ARQs request.
 
     :param units: provider and resource class of each unit
+    :param exact: providers of which the ARQs must request all allocated units
     :raises AllocationTooSmall: it has fewer
+    :raises NoFreeHandle: it has more on a provider of ``exact``
     """
     if allocated.amounts is None:
         return
@@ -88,4 +97,10 @@ def check_amounts(units: Iterable[tuple[str, str]], allocated: Allocated) -> Non
         if number > amount:
             raise AllocationTooSmall(
                 requested=number, name=name, provider=provider, allocated=amount
+            )
+        if number < amount and provider in exact:
+            raise NoFreeHandle(
+                reason=f'The ARQs request {number} of {amount} units of {name} that the'
+                f' instance has allocated on resource provider {provider}. Its device '
+                f'profile has changed meanwhile.'
             )

@@ -227,6 +227,12 @@ class DeviceProfile(_Timed, _Numbered, Base):
     alternatives: Mapped[list[list[dict[str, str]]] | None] = mapped_column(
         JSON(none_as_null=True)
     )
+    # The groups before their last change, and the time of it. Nova may have scheduled
+    # instances by them whose ARQs it creates now.
+    former_groups: Mapped[list[dict[str, str]] | None] = mapped_column(
+        JSON(none_as_null=True)
+    )
+    groups_changed_at: Mapped[datetime | None]
 
 
 class ProfileChoice(Base):

@@ -28,6 +28,7 @@ from sqlalchemy import delete as delete_rows
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.generations import check_generation
 from cyborg_lite.db.core.query import (
     Collection,
@@ -196,6 +197,8 @@ def update_profile(
     if 'groups' in values:
         values['groups'] = [dict(group) for group in after.groups]
         values['alternatives'] = store_alternatives(after.alternatives)
+        values['former_groups'] = [dict(group) for group in before.groups]
+        values['groups_changed_at'] = now_utc()
         schedule_evaluation(session, list_all_groups(before), list_all_groups(after))
         _delete_choice(session, number)
     try:

@@ -198,7 +198,8 @@ class Arq:
     # Time of the last change to each state. Empty: the query was not detailed.
     state_times: Mapping[str, datetime] = field(default_factory=dict)
     # Which alternative of the group of the profile ``device_profile_group`` is; 0: the
-    # preferred one, or the only one.
+    # preferred one, or the only one. The last one may be the former group of a profile
+    # that was edited shortly before.
     alternative: int = 0
 
     @property

@@ -2,6 +2,7 @@
 """The bind job from BindStarted to the Nova event, with interruptions."""
 
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -14,8 +15,10 @@ from cyborg_lite.db.arqs import arqs, binding, release
 from cyborg_lite.db.core.clock import now_ms
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle
+from cyborg_lite.db.core.tables import DeviceProfile as ProfileRow
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.profiles import profiles
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.arqs import HandlesContended, HandlesNotConfirmed
 from cyborg_lite.errors.daemons import ServiceUnavailable
@@ -25,7 +28,7 @@ from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.jobs import Job, JobType, Owner
-from cyborg_lite.model.profiles.device_profiles import Group
+from cyborg_lite.model.profiles.device_profiles import Group, ProfileChange
 from cyborg_lite.model.profiles.selector_grammar import parse_selector
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_rules import RULES
@@ -359,12 +362,23 @@ class Scheduled:
     database: Database
     group: dict[str, str]
     units: int = 1  # allocated
+    edited: dict[str, str] | None = None  # the group when the ARQs are created
+    edit_age: int = 0  # seconds
     host: str = HOST
     consumers: FakeConsumers = field(default_factory=FakeConsumers)
 
     def bind(self, card: str) -> Arq:
         """Create the ARQs and bind them to a card; return the first one."""
         name = add_profile(self.database, [self.group])
+        if self.edited is not None:
+            (profile,) = self.database.read(
+                profiles.list_profiles, Query(filters={'name': (name,)})
+            )
+            change = ProfileChange(groups=(self.edited,), fields=('groups',))
+            self.database.write(profiles.update_profile, profile.uuid, change)
+            edited_at = datetime.now(UTC) - timedelta(seconds=self.edit_age)
+            aged = update(ProfileRow).values(groups_changed_at=edited_at)
+            self.database.write(lambda session: session.execute(aged))
         created = self.database.write(arqs.create_arqs, name, PROJECT)
         instance = str(uuid4())
         (name,) = Group.parse(self.group).requirements.resource_classes
@@ -383,6 +397,41 @@ class Scheduled:
 
 
 GPU = {'resources:PGPU': '1'}
+
+
+def needs(trait: str) -> dict[str, str]:
+    return {**GPU, f'trait:{trait}': 'required'}
+
+
+@pytest.mark.parametrize(
+    ('group', 'edited', 'age', 'bound_by'),
+    [
+        (needs('CUSTOM_B'), needs('CUSTOM_A'), 200, needs('CUSTOM_B')),
+        (needs('CUSTOM_B'), needs('CUSTOM_A'), 400, 'lacks CUSTOM_A'),
+        (needs('CUSTOM_A'), GPU, 0, GPU),
+        ({'resources:PGPU': '2'}, GPU, 0, 'request 1 of 2 units'),
+        ({'resources:PGPU': '2'}, GPU, 400, GPU),
+    ],
+)
+def test_bind_after_edit_has_groups_of_scheduling(
+    database: Database,
+    group: dict[str, str],
+    edited: dict[str, str],
+    age: int,
+    bound_by: str | dict[str, str],
+) -> None:
+    """Nova schedules by the profile, and creates the ARQs some time later."""
+    card = add_card(database, 2, group=needs('CUSTOM_B'))
+    units = int(group['resources:PGPU'])
+    scheduled = Scheduled(database, group, units, edited=edited, edit_age=age)
+    scheduled.consumers.traits[card] = frozenset({'CUSTOM_B'})
+    arq = scheduled.bind(card)
+    if isinstance(bound_by, str):
+        assert bound_by in (arq.status_reason or '')
+    else:
+        assert (arq.state, arq.device_profile_group) == ('Bound', bound_by)
+
+
 LARGE = f'trait:{parse_selector("device.memory_mib >= 8192MiB").trait}'
 
 
