@@ -438,12 +438,9 @@ def _create_arq_events() -> None:
     _create(
         'arq_events',
         _BIG,
-        _not_null(
-            'arq_uuid',
-            sa.String(36),
-            sa.ForeignKey('arqs.uuid', ondelete='CASCADE'),
-            index=True,
-        ),
+        _not_null('arq_uuid', sa.String(36), index=True),
+        sa.Column('project_id', sa.String(64)),
+        sa.Column('instance_uuid', sa.String(36), index=True),
         _not_null('step', sa.String(32)),
         _not_null('actor', sa.String(32)),
         sa.Column('reason', sa.String(255)),

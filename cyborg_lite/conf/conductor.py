@@ -186,6 +186,16 @@ later; an operation takes about 1 kB in the database.
 """,
     ),
     cfg.IntOpt(
+        'arq_history_retention',
+        default=30,
+        min=1,
+        help="""
+Days for which the history of a deleted ARQ is kept after its last step. An existing ARQ
+keeps its latest 500 steps. Raise it if failures of servers are examined later; a step
+takes about 300 bytes in the database.
+""",
+    ),
+    cfg.IntOpt(
         'cleaning_retention',
         default=400,
         min=1,

@@ -4,17 +4,15 @@
 The audit deletes ARQs, handles and former servers, which need the answer of Nova.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import ColumnElement, delete, exists, func, or_, select
+from sqlalchemy import ColumnElement, delete, exists, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_ms
 from cyborg_lite.db.core.tables import (
-    ArqEvent,
     Cleaning,
     Deployable,
     Device,
@@ -27,9 +25,7 @@ from cyborg_lite.db.core.tables import (
 from cyborg_lite.model.hosts.services import AGENT
 from cyborg_lite.model.jobs import JobState
 
-MAX_STEPS: Final = 500  # of the history of one ARQ
 MAX_RECORDS: Final = 500  # that one transaction deletes
-_MAX_ARQS: Final = 100  # per transaction
 
 
 def delete_old_services(session: Session, before: datetime) -> int:
@@ -78,27 +74,6 @@ def list_unused_provider_traits(
         .limit(limit)
     )
     return tuple((row.id, row.rp_uuid) for row in session.execute(unused))
-
-
-def list_long_histories(session: Session) -> Sequence[str]:
-    """Return ARQs with more than ``MAX_STEPS`` steps; at most 100 of them."""
-    long = (
-        select(ArqEvent.arq_uuid)
-        .group_by(ArqEvent.arq_uuid)
-        .having(func.count() > MAX_STEPS)
-        .limit(_MAX_ARQS)
-    )
-    return session.scalars(long).all()
-
-
-def shorten_history(session: Session, arq_uuid: str) -> int:
-    """Delete all but the newest steps of an ARQ; return the number of deleted steps."""
-    of_arq = ArqEvent.arq_uuid == arq_uuid
-    newest = select(ArqEvent.id).where(of_arq).order_by(ArqEvent.id.desc())
-    last = session.scalar(newest.offset(MAX_STEPS).limit(1))
-    if last is None:
-        return 0
-    return change(session, delete(ArqEvent).where(of_arq, ArqEvent.id <= last))
 
 
 def delete_old_cleanings(session: Session, before: datetime) -> int:

@@ -21,9 +21,10 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
         base.build_rule(
             'cyborg:arq:get_one',
             base.READER_OR_ADMIN,
-            'Show an ARQ, and its history.',
+            'Show an ARQ, its history, and that of an instance.',
             'GET /v2/accelerator_requests/{uuid}',
             'GET /v2/accelerator_requests/{uuid}/events',
+            'GET /v2/instances/{uuid}/events',
         ),
         base.build_rule(
             'cyborg:arq:create',

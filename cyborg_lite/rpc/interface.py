@@ -94,10 +94,21 @@ class Conductor(Protocol):
         ``device_rp_uuid``, ``device_profile_name``, ``project_id``.
         """
 
-    def list_arq_steps(self, context: RequestContext, uuid: str) -> tuple[Step, ...]:
-        """Return the history of one ARQ, oldest step first.
+    def list_arq_steps(
+        self, context: RequestContext, uuid: str, query: Query
+    ) -> tuple[Step, ...]:
+        """Return a page of the history of one ARQ, the latest step first.
 
-        :raises ArqNotFound: the ARQ is unknown, or belongs to another project
+        :raises ArqNotFound: there is neither the ARQ nor a step of it, or it belongs to
+            another project
+        """
+
+    def list_instance_steps(
+        self, context: RequestContext, instance: str, query: Query
+    ) -> tuple[Step, ...]:
+        """Return a page of the history of the ARQs of an instance, the latest first.
+
+        The page has the steps that the caller may see.
         """
 
     def bind_arqs(

@@ -6,11 +6,11 @@ from uuid import uuid4
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.arqs import binding
+from cyborg_lite.db.arqs import binding, history
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, DeviceProfile, now
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.arqs.arqs import Scope, Step
 from cyborg_lite.model.jobs import JobType, NewJob
 from tests.builders.bind_jobs import complete_bind
 from tests.builders.rows import OWNER, PROJECT, add_arqs, add_card, bindings
@@ -50,6 +50,11 @@ def bind_arqs(database: Database, uuids: list[str], rp_uuid: str) -> str:
         following = complete_bind(database, following, uuids, event)
     database.write(queue.finish_job, following)
     return instance
+
+
+def read_history(database: Database, uuid: str) -> tuple[Step, ...]:
+    """Return the steps of an ARQ, the oldest first."""
+    return database.read(history.list_steps, uuid, Scope(project_id=None))[::-1]
 
 
 def add_bound_arqs(session: Session, profile: str, number: int) -> None:

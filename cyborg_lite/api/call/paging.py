@@ -76,12 +76,13 @@ def build_next_link(call: Call, query: Query, records: Sequence[Any]) -> Any:
 
     A full page has a next page, which is empty if the full page was the last.
 
-    :param records: records of the page, of any class with a uuid
+    :param records: records of the page; without a uuid they need a cursor
     """
     cursor = records.cursor if isinstance(records, Page) else None
     full = query.limit is not None and len(records) == query.limit
-    if call.microversion < V2_4 or not (full or cursor):
+    marker = cursor or (getattr(records[-1], 'uuid', None) if full else None)
+    if call.microversion < V2_4 or not marker:
         return types.Unset
-    arguments_of_link = {**call.arguments, _MARKER: cursor or records[-1].uuid}
+    arguments_of_link = {**call.arguments, _MARKER: marker}
     href = f'{call.links.build_url(call.path)}?{urlencode(arguments_of_link)}'
     return [{'href': href, 'rel': 'next'}]

@@ -8,7 +8,7 @@ from cyborg_lite.api.call import arguments, arq_patch, paging
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
-from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.microversion import V2_4, V2_7
 from cyborg_lite.api.schemas import arqs as schemas
 from cyborg_lite.api.views.arqs import ArqList, ArqView, EventList, select_reason
 from cyborg_lite.api.views.shapes import HIDDEN
@@ -24,7 +24,12 @@ from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.errors.registry import find_code
 from cyborg_lite.model import uuids
-from cyborg_lite.model.arqs.arqs import RESOLVED_STATES, UNREADY_STATES, Arq, State
+from cyborg_lite.model.arqs.arqs import (
+    RESOLVED_STATES,
+    UNREADY_STATES,
+    Arq,
+    State,
+)
 from cyborg_lite.model.profiles.device_profiles import AttachTarget
 from cyborg_lite.model.profiles.grammar import is_valid_name
 from cyborg_lite.model.queries import Query
@@ -200,15 +205,40 @@ class ArqEvents(Resource):
     @expose()
     @requires('cyborg:arq:get_one')
     @since(V2_4)
-    @accepts()
+    @accepts(newer={V2_7: arguments.PAGES})
     def get(self, call: Call) -> EventList:
         """List the state changes of an ARQ.
 
-        The list starts with the oldest change. Each change has its actor, its time, the
-        seconds until the next change, and a reason.
+        Each change has its actor, its time, the seconds until the next change, and a
+        reason. The list starts with the latest change, before 2.7 with the oldest. The
+        history of a deleted ARQ stays until it is purged.
         """
         uuid = call.parse_identifier(self.identifier, ArqNotFound, 'The ARQ id')
-        return EventList(self.conductor.list_arq_steps(call.caller, uuid))
+        query = paging.build_history_query(call)
+        steps = self.conductor.list_arq_steps(call.caller, uuid, query)
+        if call.microversion < V2_7:
+            return EventList(steps[::-1])
+        return EventList(steps, paging.build_next_link(call, query, steps))
+
+
+class InstanceEvents(Resource):
+    """``/v2/instances/{uuid}/events``"""
+
+    @expose()
+    @requires('cyborg:arq:get_one')
+    @since(V2_7)
+    @accepts(arguments=arguments.PAGES)
+    def get(self, call: Call) -> EventList:
+        """List what happened to the ARQs of an instance, the latest first.
+
+        The list has the ARQs that the instance has or had, also after Nova has deleted
+        them, and the binds that were refused. A user sees the steps of the project. The
+        list is empty if there are none.
+        """
+        instance = arguments.parse_uuid('The instance', self.identifier)
+        query = paging.build_history_query(call)
+        steps = self.conductor.list_instance_steps(call.caller, instance, query)
+        return EventList(steps, paging.build_next_link(call, query, steps))
 
 
 def _needs_details(call: Call) -> bool:

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """ARQs and their history in the responses of the API."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from itertools import zip_longest
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.microversion import V2_4, V2_5, V2_6
-from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, since, source
+from cyborg_lite.api.microversion import V2_4, V2_5, V2_6, V2_7
+from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, since
 from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
 from cyborg_lite.errors.registry import describe_code
 from cyborg_lite.model.arqs.arqs import HANDLE_SHOWN_STATES, Actor, Arq, State, Step
@@ -105,41 +104,36 @@ class ArqList(ListView):
     arqs_links = NEXT_LINKS
 
 
-class _Pair(NamedTuple):
-    step: Step
-    following: Step | None  # ends the duration; None: not yet reached
-
-
 class EventView(View):
-    """A step of an ARQ; ``duration`` is in seconds, null for the last step."""
+    """A step of an ARQ; ``duration`` is in seconds, null for the last step.
 
-    step = source('step.step', str)
-    actor = source('step.actor', enum_of(Actor))
-    at = source('step.at', datetime)
+    ``instance_uuid`` is null for steps of an ARQ that no instance has.
+    """
+
+    step = str
+    actor = enum_of(Actor)
+    at = datetime
     duration = nullable(float)
     reason = nullable(str)
-    error_code = since(V2_5, source('step.error_code', nullable(str)))
+    error_code = since(V2_5, nullable(str))
+    arq_uuid = since(V2_7, UUID)
+    instance_uuid = since(V2_7, nullable(UUID))
 
     @staticmethod
-    def render_duration(pair: _Pair, call: Call) -> float | None:
+    def render_duration(step: Step, call: Call) -> float | None:
         """Return the seconds until the next step."""
-        step, following = pair
-        if following is None:
+        if step.ended_at is None:
             return None
-        return max(0.0, (following.at - step.at).total_seconds())
+        return max(0.0, (step.ended_at - step.at).total_seconds())
 
     @staticmethod
-    def render_reason(pair: _Pair, call: Call) -> str | None:
+    def render_reason(step: Step, call: Call) -> str | None:
         """Return the reason of a failure, in the words for the caller."""
-        return select_reason(pair.step.reason, pair.step.error_code, call)
+        return select_reason(step.reason, step.error_code, call)
 
 
-class EventList(View):
-    """The steps of an ARQ, oldest first."""
+class EventList(ListView):
+    """Steps of ARQs: before 2.7 all, oldest first; then a page, the latest first."""
 
     events = [EventView]
-
-    @staticmethod
-    def render_events(steps: Sequence[Step], call: Call) -> Iterator[Any]:
-        """Return each step with the next one."""
-        return map(_Pair._make, zip_longest(steps, steps[1:]))
+    events_links = since(V2_7, NEXT_LINKS)

@@ -143,6 +143,7 @@ def build(
             cleanings=conf.conductor.cleaning_retention,
             reconfigurations=conf.conductor.reconfiguration_retention,
             operations=conf.conductor.operation_retention,
+            arq_history=conf.conductor.arq_history_retention,
         ),
         alternative_lifetime=conf.conductor.alternative_lifetime,
         max_backlog=conf.notifications.max_backlog,

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from oslo_log import log
 
@@ -18,15 +19,22 @@ from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.conductor.jobs.runner import JobRunner
 from cyborg_lite.conductor.profiles.device_profiles import viewing_project
-from cyborg_lite.db.arqs import arqs, binding, project_limits, release
+from cyborg_lite.db.arqs import arqs, binding, history, project_limits, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.errors.arqs import ArqNotFound, InvalidPatch, ProjectLimitExceeded
+from cyborg_lite.errors.arqs import (
+    ArqNotFound,
+    ArqStateConflict,
+    InstanceHasArqs,
+    InvalidPatch,
+    ProjectLimitExceeded,
+)
 from cyborg_lite.errors.hosts import HostAway
+from cyborg_lite.errors.profiles import DeviceProfileDisabled
 from cyborg_lite.errors.requests import ServiceTokenRequired
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope, State, Step
-from cyborg_lite.model.jobs import NovaEventPayload
+from cyborg_lite.model.jobs import NewJob, NovaEventPayload
 from cyborg_lite.model.operations import OperationKind, SubjectType
 from cyborg_lite.model.queries import Query, replace_records
 from cyborg_lite.rpc.context import RequestContext
@@ -34,6 +42,9 @@ from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Agents, Conductor
 
 LOG = log.getLogger(__name__)
+
+# Why a bind of known ARQs is not accepted.
+_REFUSALS: Final = (ArqStateConflict, DeviceProfileDisabled, InstanceHasArqs)
 
 
 class ArqService:
@@ -184,10 +195,21 @@ class ArqService:
         return attachable
 
     @serves(Conductor.list_arq_steps)
-    def list_steps(self, context: RequestContext, uuid: str) -> tuple[Step, ...]:
-        """Return the history of an ARQ, oldest step first."""
+    def list_steps(
+        self, context: RequestContext, uuid: str, query: Query
+    ) -> tuple[Step, ...]:
+        """Return a page of the history of an ARQ, the latest step first."""
         scope = _build_scope(context, names_arqs=True)
-        return self._database.read(arqs.list_steps, uuid, scope)
+        return self._database.read(history.list_steps, uuid, scope, query)
+
+    @serves(Conductor.list_instance_steps)
+    def list_steps_of_instance(
+        self, context: RequestContext, instance: str, query: Query
+    ) -> tuple[Step, ...]:
+        """Return a page of the history of an instance, the latest step first."""
+        scope = _build_scope(context, names_arqs=True)
+        read = self._database.read
+        return read(history.list_steps_of_instance, instance, scope, query)
 
     @serves(Conductor.bind_arqs)
     def bind(self, context: RequestContext, bindings: Mapping[str, Binding]) -> str:
@@ -205,13 +227,14 @@ class ArqService:
         )
         new_job = build_bind_job(bindings, self._rules, context.request_id)
         new_job = replace(new_job, operation=operation)
-        arguments = bindings, _build_scope(context, names_arqs=True), new_job
-        with self._runner.reserve_worker(new_job.host) as owner:
-            if owner is None:
-                self._database.write(binding.accept_waiting_bind, *arguments)
-            else:
-                job = self._database.write(binding.accept_bind, *arguments, owner)
-                self._runner.run(job)
+        scope = _build_scope(context, names_arqs=True)
+        try:
+            self._accept(bindings, scope, new_job)
+        except _REFUSALS as error:
+            self._database.write(
+                history.record_refused_bind, bindings, scope, instance, error
+            )
+            raise
         LOG.info(
             'Accepted the bind of ARQs %s: instance %s, host %s',
             ', '.join(bindings),
@@ -219,6 +242,18 @@ class ArqService:
             new_job.host,
         )
         return operation.uuid
+
+    def _accept(
+        self, bindings: Mapping[str, Binding], scope: Scope, new_job: NewJob
+    ) -> None:
+        """Store the bind, and run it at once if a worker is free."""
+        arguments = bindings, scope, new_job
+        with self._runner.reserve_worker(new_job.host) as owner:
+            if owner is None:
+                self._database.write(binding.accept_waiting_bind, *arguments)
+            else:
+                job = self._database.write(binding.accept_bind, *arguments, owner)
+                self._runner.run(job)
 
     @serves(Conductor.unbind_arqs)
     def unbind(self, context: RequestContext, uuids: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from oslo_log import log
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db import purging
-from cyborg_lite.db.arqs import usages
+from cyborg_lite.db.arqs import history, usages
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.inventory import device_events
@@ -40,10 +40,16 @@ class Retention:
     cleanings: int
     reconfigurations: int
     operations: int
+    arq_history: int
 
 
 DEFAULT_RETENTION: Final = Retention(
-    usage=400, device_events=90, cleanings=400, reconfigurations=90, operations=7
+    usage=400,
+    device_events=90,
+    cleanings=400,
+    reconfigurations=90,
+    operations=7,
+    arq_history=30,
 )
 
 _DeletesRecords = Callable[..., int]  # parameters: session, time
@@ -93,8 +99,12 @@ class Purger:
                 now - timedelta(days=retention.operations),
             ),
             'ARQ events': sum(
-                write(purging.shorten_history, uuid)
-                for uuid in read(purging.list_long_histories)
+                write(history.shorten_history, uuid)
+                for uuid in read(history.list_long_histories)
+            ),
+            'histories of ARQs': self._delete_records(
+                history.delete_old_histories,
+                now - timedelta(days=retention.arq_history),
             ),
             'traits of providers': self._delete_provider_traits(),
             'received calls': self._delete_records(

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ARQs and their history: create and list.
+"""ARQs: create and list.
 
-See binding.py and release.py for the state changes of ARQs. Each change writes a row of
-the history in its transaction. The creation has no row; its time is that of the ARQ.
+See binding.py and release.py for the state changes of ARQs, and history.py for their
+steps.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -53,8 +53,7 @@ from cyborg_lite.db.devices.devices import describe_loss, is_lost
 from cyborg_lite.db.jobs import outbox
 from cyborg_lite.db.profiles import former_servers
 from cyborg_lite.db.profiles.rows import has_name, is_visible_to
-from cyborg_lite.errors.arqs import ArqNotFound, InstanceDeviceLost
-from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.arqs import InstanceDeviceLost
 from cyborg_lite.errors.profiles import (
     DeviceProfileDisabled,
     DeviceProfileNotFound,
@@ -64,15 +63,12 @@ from cyborg_lite.errors.registry import find_code
 from cyborg_lite.model.arqs.arqs import (
     HANDLE_SHOWN_STATES,
     STORED_STATES,
-    Actor,
     Arq,
     Scope,
     State,
-    Step,
 )
 from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.inventory.host_report import HandleType
-from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.profiles.device_profiles import Group
 from cyborg_lite.model.profiles.image_properties import add_image_properties
 from cyborg_lite.model.queries import Query
@@ -426,71 +422,13 @@ def _list_arqs_of_instance(session: Session, instance: str) -> tuple[Arq, ...]:
     return tuple(convert_rows(rows, Row, _ARQ.read))
 
 
-def scope_filter(scope: Scope) -> ColumnElement[bool]:
+def scope_filter(
+    scope: Scope, table: type[Row] | type[ArqEvent] = Row
+) -> ColumnElement[bool]:
     """Return SQL that is true for the rows that ``scope.covers``."""
     if scope.project_id is None:
         return true()
-    of_project = Row.project_id == scope.project_id
+    of_project = table.project_id == scope.project_id
     if scope.of_instances:
-        return or_(of_project, Row.instance_uuid.is_not(None))
+        return or_(of_project, table.instance_uuid.is_not(None))
     return of_project
-
-
-# --- history ---
-
-_INSERT: Final = insert(ArqEvent).values(at=now_utc())
-_STEP: Final = Record(Step, ArqEvent)
-
-NO_FAILURE: Final = {'status_reason': None, 'error_code': None}
-"""Columns of an ARQ whose last bind or release has not failed."""
-
-
-def describe_failure(error: CyborgError) -> dict[str, str]:
-    """Return the columns of an ARQ whose bind or release has failed."""
-    reason = error.text[:REASON_MAX_LENGTH]
-    return {'status_reason': reason, 'error_code': find_code(type(error))}
-
-
-def record_step(
-    session: Session,
-    uuids: Iterable[str],
-    step: str,
-    actor: Actor,
-    error: CyborgError | None = None,
-) -> None:
-    """Store the same step for all ARQs ``uuids``, in at most one statement.
-
-    :param error: None: the step is no failure
-    """
-    failure = describe_failure(error) if error else NO_FAILURE
-    values = {
-        'step': step,
-        'actor': actor,
-        'reason': failure['status_reason'],
-        'error_code': failure['error_code'],
-    }
-    rows = [{'arq_uuid': uuid, **values} for uuid in uuids]
-    if rows:
-        change(session, _INSERT, rows)
-        outbox.add_step(session, [str(row['arq_uuid']) for row in rows], step)
-
-
-def list_steps(session: Session, uuid: str, scope: Scope) -> tuple[Step, ...]:
-    """Return the steps of an ARQ in one SELECT, oldest first, with its creation.
-
-    :raises ArqNotFound: the ARQ does not exist or is out of scope
-    """
-    statement = (
-        _STEP.select(Row.created_at)
-        .select_from(Row)
-        .outerjoin(ArqEvent, ArqEvent.arq_uuid == Row.uuid)
-        .where(Row.uuid == uuid, scope_filter(scope))
-        .order_by(ArqEvent.id)
-    )
-    rows = session.execute(statement).all()
-    if not rows:
-        raise ArqNotFound(uuid=uuid)
-    created = Step(step=State.INITIAL, actor=Actor.CLIENT, at=rows[0].created_at)
-    # An ARQ without events has one row, whose event is NULL.
-    events = [row for row in rows if row.row_id is not None]
-    return (created, *convert_rows(events, ArqEvent, _STEP.read))

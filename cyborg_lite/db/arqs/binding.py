@@ -15,12 +15,12 @@ from sqlalchemy import Update, bindparam, or_, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import release
-from cyborg_lite.db.arqs.arqs import NO_FAILURE, describe_failure, record_step
 from cyborg_lite.db.arqs.attach_handles import (
     list_handles_of_arqs,
     list_handles_of_bind,
 )
 from cyborg_lite.db.arqs.claiming import claim_handles
+from cyborg_lite.db.arqs.history import NO_FAILURE, describe_failure, record_step
 from cyborg_lite.db.arqs.matching import Allocated
 from cyborg_lite.db.core.change import change, values_by_row
 from cyborg_lite.db.core.clock import now_ms, now_utc

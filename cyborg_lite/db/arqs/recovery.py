@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite import codec
 from cyborg_lite.db.arqs import usages
-from cyborg_lite.db.arqs.arqs import NO_FAILURE, describe_failure, record_step
 from cyborg_lite.db.arqs.attach_handles import list_handles_to_rebuild
+from cyborg_lite.db.arqs.history import NO_FAILURE, describe_failure, record_step
 from cyborg_lite.db.core.change import change, value_by_row
 from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.tables import (

@@ -14,8 +14,8 @@ from sqlalchemy import Select, and_, bindparam, delete, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import usages
-from cyborg_lite.db.arqs.arqs import NO_FAILURE, describe_failure, record_step
 from cyborg_lite.db.arqs.attach_handles import list_handles_of_arqs
+from cyborg_lite.db.arqs.history import NO_FAILURE, describe_failure, record_step
 from cyborg_lite.db.bitstreams import loaded_regions, programming
 from cyborg_lite.db.bitstreams.programming import StoredRegion
 from cyborg_lite.db.core.change import change

@@ -342,14 +342,16 @@ class Arq(_Timed, Base):
 
 
 class ArqEvent(Base):
-    """A step in the history of an ARQ; deleted with the ARQ."""
+    """A step in the history of an ARQ. Outlives the ARQ."""
 
     __tablename__ = 'arq_events'
 
     id: Mapped[int] = mapped_column(BIG, primary_key=True)
-    arq_uuid: Mapped[str] = mapped_column(
-        ForeignKey('arqs.uuid', ondelete='CASCADE'), index=True
-    )
+    # No foreign key: the history of a deleted ARQ can be read.
+    arq_uuid: Mapped[str] = mapped_column(String(36), index=True)
+    # Those of the ARQ at this step.
+    project_id: Mapped[str | None] = mapped_column(String(64))
+    instance_uuid: Mapped[str | None] = mapped_column(String(36), index=True)
     step: Mapped[str] = mapped_column(String(32))
     actor: Mapped[str] = mapped_column(String(32))
     reason: Mapped[str | None] = mapped_column(String(255))

@@ -168,6 +168,9 @@ class Step:
     at: datetime
     reason: str | None = None  # None: no error
     error_code: str | None = None  # of ``reason``; None: no error, or not known
+    ended_at: datetime | None = None  # time of the next step; None: there is none
+    arq_uuid: str = ''
+    instance_uuid: str | None = None  # None: the ARQ had no instance at this step
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.sql import Executable
 
 from cyborg_lite.db import purging
+from cyborg_lite.db.arqs import history
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import ArqEvent, ReceivedCall, Service
 from cyborg_lite.db.hosts import services
@@ -48,11 +49,11 @@ def test_shorten_history_deletes_steps_above_maximum(database: Database) -> None
         lambda session: session.scalar(select(func.count(ArqEvent.id)))
     )
     row = {'arq_uuid': arq, 'step': 'Health', 'actor': Actor.AGENT, 'at': BEFORE}
-    missing = purging.MAX_STEPS - (present or 0)
+    missing = history.MAX_STEPS - (present or 0)
     execute(database, insert(ArqEvent), [row] * missing)
-    assert database.read(purging.list_long_histories) == []
-    assert database.write(purging.shorten_history, arq) == 0
+    assert database.read(history.list_long_histories) == []
+    assert database.write(history.shorten_history, arq) == 0
     execute(database, insert(ArqEvent), [row] * 3)
-    assert database.read(purging.list_long_histories) == [arq]
-    assert database.write(purging.shorten_history, arq) == 3
-    assert database.read(purging.list_long_histories) == []
+    assert database.read(history.list_long_histories) == [arq]
+    assert database.write(history.shorten_history, arq) == 3
+    assert database.read(history.list_long_histories) == []

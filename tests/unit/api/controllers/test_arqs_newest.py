@@ -139,9 +139,10 @@ def test_list_arqs_link_has_mount_prefix(newest: Client, bound: list[str]) -> No
 
 
 def test_arq_events_show_actor_and_duration(newest: Client, bound: list[str]) -> None:
+    failed_at = AT + timedelta(seconds=1.5)
     newest.conductor.answers['list_arq_steps'] = (
-        Step('BindStarted', Actor.CLIENT, AT),
-        Step('BindFailed', Actor.AGENT, AT + timedelta(seconds=1.5), 'no firmware'),
+        Step('BindFailed', Actor.AGENT, failed_at, 'no firmware'),
+        Step('BindStarted', Actor.CLIENT, AT, ended_at=failed_at),
     )
     answer = newest.as_(ADMIN).get(f'/accelerator_requests/{bound[0]}/events')
     assert answer.status == 200
@@ -169,11 +170,38 @@ def test_arq_events_duration_is_never_negative(
     newest: Client, bound: list[str]
 ) -> None:
     newest.conductor.answers['list_arq_steps'] = (
-        Step('BindStarted', Actor.CLIENT, AT),
-        Step('Bound', Actor.AGENT, AT - timedelta(seconds=1)),
+        Step('Bound', Actor.AGENT, AT, ended_at=AT - timedelta(seconds=1)),
     )
-    events = newest.get(f'/accelerator_requests/{bound[0]}/events').json['events']
-    assert [event['duration'] for event in events] == [0.0, None]
+    (event,) = newest.get(f'/accelerator_requests/{bound[0]}/events').json['events']
+    assert event['duration'] == 0.0
+
+
+def test_events_of_instance_outlive_its_arqs(newest: Client, bound: list[str]) -> None:
+    """The latest step is first. A page continues where the one before it ended."""
+    path = f'/instances/{INSTANCE}/events'
+    latest = newest.at('2.7')
+    newest.delete(f'/accelerator_requests?instance={INSTANCE}')
+    page = latest.get(path + '?limit=2').json
+    (link,) = page['events_links']
+    rest = latest.get(f'{path}?{urlsplit(link["href"]).query}').json
+    assert rest.keys() == {'events'}
+    events = page['events'] + rest['events']
+    assert {event['arq_uuid'] for event in events} == set(bound)
+    assert {event['instance_uuid'] for event in events} == {INSTANCE}
+    for uuid in bound:
+        path = f'/accelerator_requests/{uuid}/events'
+        listed = latest.get(path).json['events']
+        assert listed == [event for event in events if event['arq_uuid'] == uuid]
+
+
+def test_events_of_instance_are_those_of_project(
+    newest: Client, bound: list[str]
+) -> None:
+    path = f'/instances/{INSTANCE}/events'
+    assert newest.as_(OTHER_MEMBER).at('2.7').get(path).json == {'events': []}
+    assert newest.at('2.7').get(f'/instances/{UNKNOWN}/events').json == {'events': []}
+    assert newest.at('2.7').get('/instances/x/events').status == 400
+    assert newest.at('2.6').get(path).status == 406
 
 
 def test_arq_events_of_other_project_return_404(

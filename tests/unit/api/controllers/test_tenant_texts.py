@@ -2,11 +2,12 @@
 """Tests of the texts about failed ARQs: tenants read no host, path or address."""
 
 import string
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from cyborg_lite.db.arqs.arqs import describe_failure
+from cyborg_lite.db.arqs.history import describe_failure
 from cyborg_lite.db.core import tables
 from cyborg_lite.errors import registry
 from cyborg_lite.errors.base import CyborgError
@@ -39,7 +40,8 @@ def fail(client: Client, uuid: str, error: CyborgError) -> None:
     failure = describe_failure(error)
     client.conductor.change(tables.Arq, uuid, state=State.BIND_FAILED, **failure)
     step = Step('BindFailed', Actor.AGENT, AT, error.text, failure['error_code'])
-    client.conductor.answers['list_arq_steps'] = (step,)
+    for method in ('list_arq_steps', 'list_instance_steps'):
+        client.conductor.answers[method] = (replace(step, arq_uuid=uuid),)
 
 
 @pytest.mark.parametrize('code', registry.list_errors())

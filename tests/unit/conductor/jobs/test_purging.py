@@ -11,7 +11,7 @@ from sqlalchemy import func, insert, select, update
 
 from cyborg_lite.conductor.jobs.purging import Purger, Retention
 from cyborg_lite.db import purging
-from cyborg_lite.db.arqs import arqs
+from cyborg_lite.db.arqs import history
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import (
     ArqEvent,
@@ -110,9 +110,9 @@ def test_purge_keeps_newest_steps_of_long_history(
     execute(
         database,
         insert(ArqEvent),
-        [{**row, 'at': _LONG_AGO} for _ in range(purging.MAX_STEPS)],
+        [{**row, 'at': _LONG_AGO} for _ in range(history.MAX_STEPS)],
     )
-    database.write(arqs.record_step, [long], 'Newest', Actor.AGENT)
+    database.write(history.record_step, [long], 'Newest', Actor.AGENT)
     purger.purge()
 
     def read_steps(uuid: str) -> list[str]:
@@ -121,7 +121,7 @@ def test_purge_keeps_newest_steps_of_long_history(
             lambda session: list(session.scalars(steps.order_by(ArqEvent.id)))
         )
 
-    assert len(read_steps(long)) == purging.MAX_STEPS
+    assert len(read_steps(long)) == history.MAX_STEPS
     assert read_steps(long)[-1] == 'Newest'
     assert len(read_steps(short)) > 1
 
@@ -268,7 +268,12 @@ def test_purge_follows_retention(database: Database, placement: FakePlacement) -
     (device, _) = create_devices(database)
     add_cleans(database, device, 'a', [5, 3])
     retention = Retention(
-        usage=1, device_events=1, cleanings=4, reconfigurations=1, operations=1
+        usage=1,
+        device_events=1,
+        cleanings=4,
+        reconfigurations=1,
+        operations=1,
+        arq_history=1,
     )
     Purger(database, placement, threading.Event(), retention).purge()
     assert list_cleans(database) == [(device, 'a', 3)]

@@ -5,16 +5,14 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import arqs, binding, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq as Row
-from cyborg_lite.db.core.tables import ArqEvent, Device
-from cyborg_lite.errors.arqs import ArqNotFound
+from cyborg_lite.db.core.tables import Device
 from cyborg_lite.errors.base import InvalidInput
-from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.arqs import STORED_STATES, Arq, Scope, State
 from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.jobs import JobType, NewJob
@@ -23,10 +21,9 @@ from tests.builders.bind_jobs import (
     ANY_PROJECT,
     BIND_JOB,
     BOUND_EVENT_JOB,
-    FAILED_EVENT_JOB,
     complete_bind,
 )
-from tests.builders.rows import HOST, OWNER, PROJECT, add_arqs, add_card, bindings
+from tests.builders.rows import HOST, OWNER, add_arqs, add_card, bindings
 from tests.builders.service_rows import expire_heartbeat, mark_down, mark_up
 from tests.support.sql_statements import statements
 
@@ -252,72 +249,3 @@ def test_list_arqs_detailed_unusable_device_sets_status_reason(
     assert {arq.status_reason for arq in list_detailed(database)} == {None}
     states = {arq.state for arq in list_detailed(database)}
     assert states == {State.BOUND, State.INITIAL}
-
-
-def test_list_steps_other_project_raises_not_found(database: Database) -> None:
-    (uuid,) = add_arqs(database, 1)
-    assert len(database.read(arqs.list_steps, uuid, Scope(PROJECT))) == 1
-    for scope, arq_uuid in ((Scope('other'), uuid), (ANY_PROJECT, str(uuid4()))):
-        with pytest.raises(ArqNotFound):
-            database.read(arqs.list_steps, arq_uuid, scope)
-
-
-def test_list_steps_costs_one_statement(database: Database) -> None:
-    (uuid,) = bind_arqs(database, 1)
-    with statements(database) as sql:
-        steps = database.read(arqs.list_steps, uuid, ANY_PROJECT)
-    assert len(sql) == 1
-    assert [step.step for step in steps] == ['Initial', 'BindStarted', 'Bound']
-
-
-# --- histories of ARQs, which are deleted with them ---------------------------------
-
-
-def list_history(database: Database, uuid: str) -> list[tuple[str, str]]:
-    return [
-        (step.step, step.actor)
-        for step in database.read(arqs.list_steps, uuid, ANY_PROJECT)
-    ]
-
-
-def test_list_steps_of_host_bind_are_complete(database: Database) -> None:
-    uuids, card = add_arqs(database, 2), add_card(database, 2, needs_host=True)
-    binding_by_arq = bindings(uuids, card)
-    job = database.write(
-        binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
-    )
-    claimed = database.write(binding.claim_for_bind, job, uuids, None, BOUND_EVENT_JOB)
-    complete_bind(database, claimed.job, uuids, BOUND_EVENT_JOB)
-    database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
-    for uuid in uuids:
-        assert list_history(database, uuid) == [
-            ('Initial', 'client'),
-            ('BindStarted', 'client'),
-            ('Claimed', 'conductor'),
-            ('Bound', 'agent'),
-            ('Unbound', 'client'),
-        ]
-
-
-def test_list_steps_failure_has_shortened_reason(database: Database) -> None:
-    uuids = add_arqs(database, 1)
-    binding_by_arq = bindings(uuids, str(uuid4()))
-    job = database.write(
-        binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
-    )
-    database.write(
-        binding.fail_bind, job, uuids, DriverError(reason='x' * 999), FAILED_EVENT_JOB
-    )
-    _, started, failed = database.read(arqs.list_steps, uuids[0], ANY_PROJECT)
-    assert (started.reason, failed.step) == (None, 'BindFailed')
-    assert failed.reason == 'x' * 255
-    assert started.at <= failed.at
-
-
-def test_delete_arqs_deletes_history(database: Database) -> None:
-    uuids, card = add_arqs(database, 1), add_card(database, 1)
-    binding_by_arq = bindings(uuids, card)
-    database.write(binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER)
-    database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
-    events = select(func.count()).select_from(ArqEvent)
-    assert database.read(lambda session: session.scalar(events)) == 0

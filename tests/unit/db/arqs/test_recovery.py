@@ -20,7 +20,7 @@ from cyborg_lite.model.hosts.events import RecoveryResult
 from cyborg_lite.model.hosts.services import AGENT, HeartbeatDetails
 from cyborg_lite.model.jobs import ConnectPayload, Job, JobType
 from cyborg_lite.model.queries import Query
-from tests.builders.bound_arqs import create_bound_arqs
+from tests.builders.bound_arqs import create_bound_arqs, read_history
 from tests.builders.rows import HOST, OWNER
 
 ANY_PROJECT = Scope(project_id=None)
@@ -90,16 +90,16 @@ def test_host_reboot_sets_host_arqs_to_provisioning(rebooted_once: Database) -> 
     assert record_reboot(rebooted_once)
     assert read_states(rebooted_once, on_host) == [State.PROVISIONING] * 2
     assert read_states(rebooted_once, by_itself) == [State.BOUND]
-    last = rebooted_once.read(arqs.list_steps, on_host[0], ANY_PROJECT)[-1]
+    last = read_history(rebooted_once, on_host[0])[-1]
     assert (last.step, last.actor) == ('Provisioning', 'conductor')
 
 
 def test_host_reboot_is_recorded_once(rebooted_once: Database) -> None:
     uuids = create_bound_arqs(rebooted_once, 1)
     assert record_reboot(rebooted_once)
-    steps = len(rebooted_once.read(arqs.list_steps, uuids[0], ANY_PROJECT))
+    steps = len(read_history(rebooted_once, uuids[0]))
     assert not record_reboot(rebooted_once)
-    assert len(rebooted_once.read(arqs.list_steps, uuids[0], ANY_PROJECT)) == steps
+    assert len(read_history(rebooted_once, uuids[0])) == steps
 
 
 @pytest.mark.parametrize('boot_id', ['boot-1', ''])
@@ -161,9 +161,7 @@ def test_recovery_rebuilt_arqs_are_bound_and_nova_notified(
     )
     assert read_states(rebooted_once, uuids) == [State.BOUND] * 2
     assert list_nova_events(rebooted_once) == [(sorted(uuids), True)]
-    steps = [
-        step.step for step in rebooted_once.read(arqs.list_steps, uuids[0], ANY_PROJECT)
-    ]
+    steps = [step.step for step in read_history(rebooted_once, uuids[0])]
     assert steps[-3:] == ['Bound', 'Provisioning', 'Bound']
 
 
@@ -202,7 +200,7 @@ def test_recovery_lost_arq_fails_and_is_released(rebooted_once: Database) -> Non
     ) == sorted([([rebuilt], True), ([failed], False)])
     (release_job,) = (job for job in jobs if job.type == JobType.RELEASE)
     assert release_job.payload == {'handle_uuid': handles[failed].uuid}
-    last = rebooted_once.read(arqs.list_steps, failed, ANY_PROJECT)[-1]
+    last = read_history(rebooted_once, failed)[-1]
     assert (last.step, last.actor) == ('BindFailed', 'agent')
     assert last.reason is not None
     assert last.reason.startswith('No such type.')

@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import delete, insert, select, text, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.arqs import arqs
 from cyborg_lite.db.core import query
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import (
@@ -28,9 +27,8 @@ from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile as Profile
 from cyborg_lite.model.queries import Page, Query
 from tests.builders import rows
-from tests.builders.bound_arqs import create_bound_arqs
+from tests.builders.bound_arqs import create_bound_arqs, read_history
 from tests.builders.listed_rows import (
-    ANY_PROJECT,
     ListRows,
     add_three_rows_each,
     list_arqs,
@@ -341,10 +339,7 @@ def test_list_steps_invalid_step_is_skipped(filled_database: Database) -> None:
             session.add(ArqEvent(arq_uuid=uuid, step=step, actor=actor))
 
     filled_database.write(write)
-    steps = [
-        history_step.step
-        for history_step in filled_database.read(arqs.list_steps, uuid, ANY_PROJECT)
-    ]
+    steps = [history_step.step for history_step in read_history(filled_database, uuid)]
     assert steps[-2:] == ['Initial', 'Bound']
     assert 'odd' not in steps
 

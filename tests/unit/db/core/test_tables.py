@@ -76,21 +76,6 @@ def test_unfinished_job_of_key_cannot_be_added_twice(database: Database) -> None
         database.write(add, 'a')
 
 
-def test_deleted_arq_takes_its_history(database: Database) -> None:
-    add_card(database, 1)
-    add_arqs(database, 2)
-
-    first, second = database.read(lambda session: session.scalars(select(Arq)).all())
-    for arq in (first, second):
-        event = ArqEvent(arq_uuid=arq.uuid, step='x', actor='y')
-        database.write(Session.add, event)
-    before = database.read(count_rows, ArqEvent)
-    database.write(
-        lambda session: session.execute(delete(Arq).where(Arq.uuid == first.uuid))
-    )
-    assert 0 < database.read(count_rows, ArqEvent) < before
-
-
 def test_deleted_profile_takes_access_and_former_servers(database: Database) -> None:
     def add(session: Session) -> None:
         profile = DeviceProfile(uuid='u', name='gpu', groups=[])

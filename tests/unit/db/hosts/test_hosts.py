@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.arqs import arqs, release
+from cyborg_lite.db.arqs import release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import (
     Arq,
@@ -27,7 +27,11 @@ from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.events import HostEvent, HostEventKind
 from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.jobs import JobType
-from tests.builders.bound_arqs import create_bound_arqs, create_bound_instance
+from tests.builders.bound_arqs import (
+    create_bound_arqs,
+    create_bound_instance,
+    read_history,
+)
 from tests.builders.rows import HOST, add_card, states
 from tests.builders.service_rows import mark_down, record_heartbeat
 
@@ -166,8 +170,7 @@ def record_events(database: Database, *events: HostEvent) -> int:
 
 
 def list_steps(database: Database, uuid: str) -> list[tuple[str, str | None]]:
-    history = database.read(arqs.list_steps, uuid, Scope(project_id=None))
-    return [(step.step, step.reason) for step in history]
+    return [(step.step, step.reason) for step in read_history(database, uuid)]
 
 
 def test_record_event_with_arq_belongs_to_this_arq(
