@@ -36,7 +36,7 @@ ROUTES: Final[Mapping[str, type[Resource]]] = {
     '/v2/accelerator_requests': arqs.ArqCollection,
     '/v2/accelerator_requests/{uuid}': arqs.ArqResource,
     '/v2/accelerator_requests/{uuid}/events': arqs.ArqEvents,
-    '/v2/instances/{uuid}/events': arqs.InstanceEvents,
+    '/v2/instance_events': arqs.InstanceEvents,
     '/v2/devices': devices.DeviceCollection,
     '/v2/devices/{uuid}': devices.DeviceResource,
     '/v2/devices/{uuid}/modes': devices.DeviceModes,

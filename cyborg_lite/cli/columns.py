@@ -34,26 +34,6 @@ class Groups(FormattableColumn[list[dict[str, str]]]):
         )
 
 
-class Events(FormattableColumn[list[dict[str, Any]]]):
-    """Steps of the history of an ARQ, one per line."""
-
-    def human_readable(self) -> str:
-        return '\n'.join(_format_event(event) for event in self._value)
-
-
-def _format_event(event: Mapping[str, Any]) -> str:
-    duration, reason = event['duration'], event['reason']
-    return ' '.join(
-        [
-            event['at'],
-            event['step'],
-            f'by {event["actor"]}',
-            *([] if duration is None else [f'for {duration:.3f} s']),
-            *([f'({reason})'] if reason else []),
-        ]
-    )
-
-
 def format_value(value: Any) -> Any:
     """Return a value of the API as a column."""
     if isinstance(value, dict):

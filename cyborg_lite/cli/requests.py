@@ -13,10 +13,18 @@ from typing import Any, Final
 from osc_lib import exceptions
 
 from cyborg_lite.cli import waiting
-from cyborg_lite.cli.columns import Events, build_fields, build_rows
+from cyborg_lite.cli.columns import build_fields, build_rows
 from cyborg_lite.cli.commands import ListCommand, ShowCommand, Table
 from cyborg_lite.cli.rest import quote_path
 
+_EVENT_COLUMNS: Final = {
+    'at': 'At',
+    'arq_uuid': 'ARQ',
+    'step': 'Step',
+    'actor': 'Actor',
+    'duration': 'Duration [s]',
+    'reason': 'Reason',
+}
 _LIMIT_COLUMNS: Final = {'resource': 'Resource', 'limit': 'Limit', 'used': 'Used'}
 _PATH: Final = '/accelerator_requests'
 _TOKEN_VARIABLE: Final = 'OS_SERVICE_TOKEN'
@@ -57,20 +65,35 @@ def _add_service_token(parser: argparse.ArgumentParser) -> None:
 
 
 class ShowRequest(_ArqCommand):
-    """Show an ARQ with its device, the times of its states, and its history."""
+    """Show an ARQ with its device and the times of its states."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        return build_fields(self._read(parsed_args.request))
+
+
+class ListEvents(ListCommand):
+    """List the history of an ARQ or of an instance, the latest step first.
+
+    The history remains for a time after Nova has deleted the ARQ.
+    """
 
     def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        super()._add_arguments(parser)
-        parser.add_argument(
-            '--events', action='store_true', help='Show each step of the history'
+        subject = parser.add_mutually_exclusive_group(required=True)
+        subject.add_argument(
+            'request', metavar='<arq>', nargs='?', help='Uuid of the ARQ'
+        )
+        subject.add_argument(
+            '--instance',
+            metavar='<uuid>',
+            help='All ARQs that the instance has or had',
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        arq = self._read(parsed_args.request)
-        if parsed_args.events:
-            path = f'{_PATH}/{quote_path(parsed_args.request)}/events'
-            arq['events'] = self.api.call('GET', path)['events']
-        return build_fields(arq, {'events': Events})
+        path, query = '/instance_events', {'instance': parsed_args.instance}
+        if parsed_args.request is not None:
+            path, query = f'{_PATH}/{quote_path(parsed_args.request)}/events', {}
+        events = self.api.list_all(path, 'events', query)
+        return build_rows(_EVENT_COLUMNS, events)
 
 
 class ShowLimits(ListCommand):

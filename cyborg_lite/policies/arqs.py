@@ -24,7 +24,7 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
             'Show an ARQ, its history, and that of an instance.',
             'GET /v2/accelerator_requests/{uuid}',
             'GET /v2/accelerator_requests/{uuid}/events',
-            'GET /v2/instances/{uuid}/events',
+            'GET /v2/instance_events',
         ),
         base.build_rule(
             'cyborg:arq:create',

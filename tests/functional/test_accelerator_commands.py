@@ -145,8 +145,8 @@ def test_request_bind_waits_until_bound(desk: Desk) -> None:
     assert '--service-token' in desk.run(*bind).error
     bound = desk.read(*bind, *token, '--wait')
     assert (bound['state'], bound['instance_uuid']) == ('Bound', instance.uuid)
-    events = desk.read('request', 'show', uuid, '--events')['events']
-    assert events[-1]['step'] == 'Bound'
+    events = desk.read('request', 'event', 'list', '--instance', instance.uuid)
+    assert events[0]['Step'] == 'Bound'
     assert desk.read('request', 'unbind', uuid, *token)['state'] == 'Unbound'
     assert desk.run('arq', 'delete', uuid).status == 0
 

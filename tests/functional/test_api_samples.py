@@ -228,6 +228,9 @@ def _requests(recorder: Recorder, cloud: KeystoneCloud) -> None:
     as_nova('bind_accelerator_request', path, {uuid: unbind})
     as_nova('delete_accelerator_request', path)
     as_nova('delete_accelerator_requests', by_instance)
+    recorder.ask(
+        'list_instance_events', f'/v2/instance_events?instance={instance.uuid}'
+    )
 
 
 def _bitstreams(

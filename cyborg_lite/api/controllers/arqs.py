@@ -222,20 +222,22 @@ class ArqEvents(Resource):
 
 
 class InstanceEvents(Resource):
-    """``/v2/instances/{uuid}/events``"""
+    """``/v2/instance_events``"""
 
     @expose()
     @requires('cyborg:arq:get_one')
     @since(V2_7)
-    @accepts(arguments=arguments.PAGES)
+    @accepts(arguments=('instance', *arguments.PAGES))
     def get(self, call: Call) -> EventList:
         """List what happened to the ARQs of an instance, the latest first.
 
-        The list has the ARQs that the instance has or had, also after Nova has deleted
-        them, and the binds that were refused. A user sees the steps of the project. The
-        list is empty if there are none.
+        The argument instance is required. The list has the ARQs that the instance has
+        or had, also after Nova has deleted them, and the binds that were refused. A
+        user sees the steps of the project. The list is empty if there are none.
         """
-        instance = arguments.parse_uuid('The instance', self.identifier)
+        instance = _parse_instance(call)
+        if instance is None:
+            raise InvalidInput(reason='Set the argument instance.')
         query = paging.build_history_query(call)
         steps = self.conductor.list_instance_steps(call.caller, instance, query)
         return EventList(steps, paging.build_next_link(call, query, steps))

@@ -34,7 +34,7 @@ from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.errors.profiles import DeviceProfileDisabled
 from cyborg_lite.errors.requests import ServiceTokenRequired
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope, State, Step
-from cyborg_lite.model.jobs import NewJob, NovaEventPayload
+from cyborg_lite.model.jobs import NovaEventPayload
 from cyborg_lite.model.operations import OperationKind, SubjectType
 from cyborg_lite.model.queries import Query, replace_records
 from cyborg_lite.rpc.context import RequestContext
@@ -228,8 +228,14 @@ class ArqService:
         new_job = build_bind_job(bindings, self._rules, context.request_id)
         new_job = replace(new_job, operation=operation)
         scope = _build_scope(context, names_arqs=True)
+        arguments = bindings, scope, new_job
         try:
-            self._accept(bindings, scope, new_job)
+            with self._runner.reserve_worker(new_job.host) as owner:
+                if owner is None:
+                    self._database.write(binding.accept_waiting_bind, *arguments)
+                else:
+                    job = self._database.write(binding.accept_bind, *arguments, owner)
+                    self._runner.run(job)
         except _REFUSALS as error:
             self._database.write(
                 history.record_refused_bind, bindings, scope, instance, error
@@ -242,18 +248,6 @@ class ArqService:
             new_job.host,
         )
         return operation.uuid
-
-    def _accept(
-        self, bindings: Mapping[str, Binding], scope: Scope, new_job: NewJob
-    ) -> None:
-        """Store the bind, and run it at once if a worker is free."""
-        arguments = bindings, scope, new_job
-        with self._runner.reserve_worker(new_job.host) as owner:
-            if owner is None:
-                self._database.write(binding.accept_waiting_bind, *arguments)
-            else:
-                job = self._database.write(binding.accept_bind, *arguments, owner)
-                self._runner.run(job)
 
     @serves(Conductor.unbind_arqs)
     def unbind(self, context: RequestContext, uuids: Sequence[str]) -> str:

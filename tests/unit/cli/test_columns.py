@@ -17,23 +17,6 @@ def test_groups_have_one_line_each() -> None:
     assert lines == ['resources:FPGA=1, trait:CUSTOM_A=required', 'a=b']
 
 
-def test_events_show_actor_duration_and_reason() -> None:
-    event: dict[str, object] = {
-        'at': 'T',
-        'step': 'Bound',
-        'actor': 'agent',
-        'reason': None,
-    }
-    events = [
-        {**event, 'duration': 0.25},
-        {**event, 'duration': None, 'reason': 'late'},
-    ]
-    assert str(columns.Events(events)).splitlines() == [
-        'T Bound by agent for 0.250 s',
-        'T Bound by agent (late)',
-    ]
-
-
 def test_fields_of_object_omit_links() -> None:
     names, values = columns.build_fields({'uuid': 'u', 'links': [], 'tags': ['a']})
     assert names == ('uuid', 'tags')

@@ -24,11 +24,18 @@ def arq(client: Client) -> str:
     return uuid
 
 
-def test_show_has_events_on_request(client: Client, arq: str) -> None:
-    assert 'events' not in read_json(client, 'request show', arq)
-    row = read_json(client, 'request show', arq, '--events')
+def test_show_has_state(client: Client, arq: str) -> None:
+    row = read_json(client, 'request show', arq)
     assert (row['uuid'], row['state']) == (arq, 'Initial')
-    assert [event['step'] for event in row['events']] == ['Initial']
+
+
+def test_event_list_is_of_arq_or_of_instance(client: Client, arq: str) -> None:
+    created = read_json(client, 'request event list', arq)
+    assert [(row['ARQ'], row['Step']) for row in created] == [(arq, 'Initial')]
+    run_command(client, 'request bind', arq, *BIND, '--wait')
+    rows = read_json(client, 'request event list', '--instance', INSTANCE)
+    assert [row['Step'] for row in rows][-1] == 'BindStarted'
+    assert rows == read_json(client, 'request event list', arq)[:-1]
 
 
 def test_bind_waits_and_unbind_releases(client: Client, arq: str) -> None:

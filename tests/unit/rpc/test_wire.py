@@ -100,7 +100,7 @@ FINGERPRINTS: Final = {
     'SetView': 'e76e353cb400',
     'Shortage': '307f6d4383c2',
     'State': '131742d26a6b',
-    'Step': '8c922e2e315f',
+    'Step': '7e8209be0fa6',
     'SubjectType': '07796c6b342d',
     'TopologyDeployable': '9a339da34aa2',
     'TopologyDevice': '21e0d7a43327',

@@ -178,14 +178,14 @@ def test_arq_events_duration_is_never_negative(
 
 def test_events_of_instance_outlive_its_arqs(newest: Client, bound: list[str]) -> None:
     """The latest step is first. A page continues where the one before it ended."""
-    path = f'/instances/{INSTANCE}/events'
+    path = f'/instance_events?instance={INSTANCE}'
     latest = newest.at('2.7')
     newest.delete(f'/accelerator_requests?instance={INSTANCE}')
-    page = latest.get(path + '?limit=2').json
+    page = latest.get(path + '&limit=2').json
     (link,) = page['events_links']
-    rest = latest.get(f'{path}?{urlsplit(link["href"]).query}').json
-    assert rest.keys() == {'events'}
-    events = page['events'] + rest['events']
+    following = latest.get(f'/instance_events?{urlsplit(link["href"]).query}').json
+    assert following.keys() == {'events'}
+    events = page['events'] + following['events']
     assert {event['arq_uuid'] for event in events} == set(bound)
     assert {event['instance_uuid'] for event in events} == {INSTANCE}
     for uuid in bound:
@@ -197,11 +197,14 @@ def test_events_of_instance_outlive_its_arqs(newest: Client, bound: list[str]) -
 def test_events_of_instance_are_those_of_project(
     newest: Client, bound: list[str]
 ) -> None:
-    path = f'/instances/{INSTANCE}/events'
-    assert newest.as_(OTHER_MEMBER).at('2.7').get(path).json == {'events': []}
-    assert newest.at('2.7').get(f'/instances/{UNKNOWN}/events').json == {'events': []}
-    assert newest.at('2.7').get('/instances/x/events').status == 400
-    assert newest.at('2.6').get(path).status == 406
+    path = '/instance_events?instance='
+    assert newest.as_(OTHER_MEMBER).at('2.7').get(path + INSTANCE).json == {
+        'events': []
+    }
+    assert newest.at('2.7').get(path + UNKNOWN).json == {'events': []}
+    assert newest.at('2.7').get(path + 'x').status == 400
+    assert newest.at('2.7').get('/instance_events').status == 400
+    assert newest.at('2.6').get(path + INSTANCE).status == 406
 
 
 def test_arq_events_of_other_project_return_404(

@@ -170,7 +170,7 @@ def make_old(database: Database, uuid: str, *, except_for: str = '') -> None:
     database.write(lambda session: session.execute(steps.values(at=at)))
 
 
-def test_only_history_of_deleted_arq_with_old_last_step_is_deleted(
+def test_old_history_of_deleted_arq_is_deleted(
     database: Database,
 ) -> None:
     living, recent, old = (
