@@ -126,13 +126,13 @@ def test_purge_keeps_newest_steps_of_long_history(
     assert len(read_steps(short)) > 1
 
 
-def test_purge_without_old_rows_costs_eleven_statements(
+def test_purge_without_old_rows_costs_twelve_statements(
     database: Database, purger: Purger
 ) -> None:
     create_bound_arqs(database, 2)
     with statements(database) as sql:
         purger.purge()
-    assert len(sql) == 11
+    assert len(sql) == 12
     count = database.read(
         lambda session: session.scalar(select(func.count(ArqEvent.id)))
     )
