@@ -173,7 +173,12 @@ class AgentService:
             recovery,
             self._journal,
             load_identity(resources.state_path),
-            Reconciliation(resources.host.name, self._cache, repair.release_later),
+            Reconciliation(
+                resources.host.name,
+                self._cache,
+                repair.release_later,
+                repair.adopt_later,
+            ),
         )
         reporter = Reporter(
             sources,

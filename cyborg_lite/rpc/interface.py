@@ -41,7 +41,12 @@ from cyborg_lite.model.devices.reconfiguration import (
     DeviceConfiguration,
 )
 from cyborg_lite.model.devices.telemetry import Usage
-from cyborg_lite.model.hosts.events import HostEvent, HostHandle, RecoveryResult
+from cyborg_lite.model.hosts.events import (
+    HandleComparison,
+    HostEvent,
+    HostHandle,
+    RecoveryResult,
+)
 from cyborg_lite.model.hosts.hosts import HostSummary
 from cyborg_lite.model.hosts.services import HeartbeatDetails, Service
 from cyborg_lite.model.hosts.topology import HostTopology
@@ -639,10 +644,11 @@ class Conductor(Protocol):
     @Terms(senders=_FROM_AGENTS)
     def reconcile_handles(
         self, context: RequestContext, host: str, handles: Sequence[HostHandle]
-    ) -> tuple[str, ...]:
-        """Return the uuids of the prepared handles that the agent must release.
+    ) -> HandleComparison:
+        """Compare the prepared handles of a host with the ARQs that own them.
 
-        No ARQ owns them, and no instance uses them.
+        The agent must release those that no ARQ owns and no instance uses, and store
+        those that it lacks and its host has prepared.
 
         :param handles: all prepared handles of the host
         :raises InvalidInput: a value is invalid

@@ -7,7 +7,12 @@ from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.devices.telemetry import Usage
-from cyborg_lite.model.hosts.events import HostEvent, HostHandle, RecoveryResult
+from cyborg_lite.model.hosts.events import (
+    HandleComparison,
+    HostEvent,
+    HostHandle,
+    RecoveryResult,
+)
 from cyborg_lite.model.hosts.services import Heartbeat, HeartbeatDetails
 from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.inventory.report_changes import ReportChanges, apply_changes
@@ -32,6 +37,7 @@ class ReportKeeper:
         self.last_report = 0
         self.abandoned: set[str] = set()  # uuids of handles that no ARQ owns
         self.prepared: tuple[HostHandle, ...] = ()  # of the last comparison
+        self.unmentioned: tuple[AllocatedHandle, ...] = ()
         self.on_comparison: Callable[[], object] = lambda: None  # before its answer
         self.answer_lost = False  # report_events: executed, then not answered
         self.remembers_heartbeats = False  # False: it has just started
@@ -118,11 +124,12 @@ class ReportKeeper:
     @serves(Conductor.reconcile_handles)
     def reconcile_handles(
         self, context: RequestContext, host: str, handles: Sequence[HostHandle]
-    ) -> tuple[str, ...]:
+    ) -> HandleComparison:
         self._record_call('reconcile_handles', context)
         self.prepared = tuple(handles)
         self.on_comparison()
-        return tuple(item.uuid for item in handles if item.uuid in self.abandoned)
+        abandoned = (item.uuid for item in handles if item.uuid in self.abandoned)
+        return HandleComparison(tuple(abandoned), self.unmentioned)
 
     @serves(Conductor.report_recovery)
     def report_recovery(

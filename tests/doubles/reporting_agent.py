@@ -66,6 +66,7 @@ class ReportingAgent:
             'compute-1',
             self.cache,
             lambda handles: self.abandoned.extend(item.uuid for item in handles),
+            lambda _handles: None,
         )
         self.reporter = Reporter(
             ReportSources(

@@ -44,6 +44,8 @@ class HandleRepair:
         self._wake_event = threading.Event()
         self._failures: Mapping[str, str] = {}  # last reported, by handle uuid
         self._abandoned: Queue[AllocatedHandle] = Queue()
+        self._unknown: Queue[AllocatedHandle] = Queue()
+        self._not_adopted: dict[str, str] = {}  # reported reasons, by handle uuid
 
     def wake(self) -> None:
         """Start a repair now, after a scan, or end the loop if the agent stops."""
@@ -55,6 +57,12 @@ class HandleRepair:
             self._abandoned.put(handle)
         self.wake()
 
+    def adopt_later(self, handles: Iterable[AllocatedHandle]) -> None:
+        """Store handles of bound ARQs that are prepared, before the next repair."""
+        for handle in handles:
+            self._unknown.put(handle)
+        self.wake()
+
     def run(self) -> None:
         """Repair handles after each wake-up, until the stop event is set.
 
@@ -64,6 +72,7 @@ class HandleRepair:
             self._wake_event.clear()
             try:
                 self.release_abandoned()
+                self.adopt_unknown()
                 self.repair_handles()
             except Exception:
                 # A bug in one repair must not end the loop.
@@ -90,6 +99,32 @@ class HandleRepair:
         except CyborgError as error:
             # The next comparison with the conductor finds the handles again.
             LOG.error('Cannot release all handles without an ARQ: %s', error.text)
+
+    def adopt_unknown(self) -> None:
+        """Adopt the handles passed to ``adopt_later``; report each failure once."""
+        while not self._unknown.empty():
+            handle = self._unknown.get()
+            try:
+                self._preparation.adopt(handle)
+                continue
+            except ServiceUnavailable:
+                continue  # the next comparison finds the handle again
+            except CyborgError as error:
+                failure = error.text
+            except Exception:
+                LOG.exception('Check of handle %s failed', handle.key)
+                failure = DRIVER_FAILED
+            if self._not_adopted.get(handle.uuid) == failure:
+                continue
+            self._not_adopted[handle.uuid] = failure
+            LOG.error(
+                'ARQ %s is bound, but its handle is not known to be prepared. Shelve '
+                'and unshelve the instance. %s',
+                handle.arq_uuid,
+                failure,
+            )
+            kind, address = HostEventKind.NOT_REBUILT, handle.control_address
+            self._journal.append([NewEvent(kind, address, handle.arq_uuid, failure)])
 
     def repair_handles(self) -> None:
         """Repair each handle, and report each new failure once."""

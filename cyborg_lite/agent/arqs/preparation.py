@@ -22,10 +22,12 @@ from cyborg_lite.agent.inventory.discovery import DRIVER_FAILED, Discovery
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.journal import Journal, NewEvent
 from cyborg_lite.drivers.base import (
+    ActivatesGroups,
     ChecksHandles,
     ConnectsHandles,
     Driver,
     PreparesHandles,
+    TracksHandles,
 )
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.drivers import DeviceGone, DriverError
@@ -170,6 +172,41 @@ class Preparation:
             handle.arq_uuid,
         )
         self._record_events(HostEventKind.REBUILT, [handle])
+
+    def adopt(self, handle: AllocatedHandle) -> None:
+        """Store a handle of a bound ARQ that the host has prepared.
+
+        The handle is not prepared again: the guest may use what the host has.
+
+        :raises DriverError: the handle is not prepared, or its driver cannot tell
+        """
+        driver = self._find_driver(handle)
+        if driver is None:
+            self._check_drivers_available(handle)
+        # The members of an active group are lost with the state.
+        is_grouped = isinstance(driver, ActivatesGroups) and driver.find_group(handle)
+        with self._locks.lock(handle.control_address):
+            if not (
+                isinstance(driver, ChecksHandles)
+                and not is_grouped
+                and driver.is_prepared(handle)
+            ):
+                reason = f'The host does not show that handle {handle.key} is prepared.'
+                raise DriverError(reason=reason)
+            with self._guard:
+                self._check_current(handle)
+                if handle.uuid in self._cache.handles:
+                    return
+                if isinstance(driver, TracksHandles):
+                    driver.restore_handles([handle])
+                self._cache.add_handles([handle])
+                boot_id = self._discovery.host.boot_id
+                self._cache.mark_prepared([handle.uuid], boot_id)
+        LOG.warning(
+            'Handle %s of ARQ %s was prepared but not stored; it is stored again',
+            handle.key,
+            handle.arq_uuid,
+        )
 
     @serves_host(Agents.release)
     def release(self, handles: Sequence[AllocatedHandle]) -> None:

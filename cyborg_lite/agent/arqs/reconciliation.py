@@ -3,7 +3,8 @@
 
 A handle can stay prepared although its ARQ is gone: an operator cancelled its release,
 or the database was restored from a backup. The agent releases such a handle as soon as
-the conductor knows that no instance uses it.
+the conductor knows that no instance uses it. An agent that has lost its state does not
+know handles that are prepared. It stores them again.
 """
 
 import time
@@ -33,11 +34,13 @@ class Reconciliation:
         hostname: str,
         cache: Cache,
         release: Callable[[Sequence[AllocatedHandle]], None],
+        adopt: Callable[[Sequence[AllocatedHandle]], None],
     ) -> None:
         self._hostname = hostname
         self._cache = cache
         # Releases handles later, in another thread: a driver may hang.
         self._release = release
+        self._adopt = adopt  # stores prepared handles, likewise
         self._due = 0.0  # by the monotonic clock; the first is due at once
         # The conductor may believe that the host has prepared handles.
         self._must_compare = True
@@ -67,7 +70,10 @@ class Reconciliation:
         """Compare the handles; return the seconds until the next comparison."""
         context = daemon_context()
         prepared = [_describe(handle) for handle in handles.values()]
-        uuids = conductor.reconcile_handles(context, self._hostname, prepared)
+        comparison = conductor.reconcile_handles(context, self._hostname, prepared)
+        uuids = comparison.abandoned
+        if comparison.unmentioned:
+            self._adopt(comparison.unmentioned)
         self._release_abandoned([handles[u] for u in uuids if u in handles])
         if not handles.keys() <= self._cache.handles.keys():
             # A release ended meanwhile, so the conductor saw an outdated list.

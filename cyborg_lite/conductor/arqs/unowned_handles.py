@@ -15,10 +15,12 @@ from oslo_log import log
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db.arqs import occupied_handles
+from cyborg_lite.db.arqs.attach_handles import list_handles_of_arqs
 from cyborg_lite.db.arqs.occupied_handles import HandleRow
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.errors.base import CyborgError
-from cyborg_lite.model.hosts.events import HostHandle
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.hosts.events import HandleComparison, HostHandle
 from cyborg_lite.model.hosts.message_rules import check_prepared_handles
 from cyborg_lite.model.inventory.host_report import Deployable
 from cyborg_lite.rpc.dispatcher import serves
@@ -41,25 +43,23 @@ class UnownedHandles:
     @serves(Conductor.reconcile_handles)
     def list_releasable(
         self, host: str, handles: Sequence[HostHandle]
-    ) -> tuple[str, ...]:
+    ) -> HandleComparison:
         """Return the prepared handles that nobody uses, for the agent to release.
 
         All other handles that no ARQ owns are kept. Each handle that no ARQ owns is
-        occupied until its host does not mention it any more. A handle that a bound ARQ
-        owns, and that the host has not prepared, is logged.
+        occupied until its host does not mention it any more. Handles that bound ARQs
+        own, and that the host does not mention, are returned as well.
         """
         check_prepared_handles(host, handles)
         uuids = [handle.uuid for handle in handles]
         rows = self.database.read(occupied_handles.list_compared, host, uuids)
         claimed = {row.uuid for row in rows if row.is_claimed}
-        for row in rows:
-            if row.is_claimed and row.uuid not in uuids:
-                _log_unprepared(host, row)
+        unmentioned = self._list_unmentioned(host, rows, uuids)
         unowned = [handle for handle in handles if handle.uuid not in claimed]
         stored = self._find_rows(host, unowned, rows)
         self._vacate(host, rows, stored)
         if not unowned:
-            return ()
+            return HandleComparison(unmentioned=unmentioned)
         unowned = self._occupy(host, unowned, stored)
         reasons = self._find_uses(unowned, stored)
         for handle in unowned:
@@ -73,7 +73,22 @@ class UnownedHandles:
                 len(released),
                 ', '.join(released),
             )
-        return tuple(released)
+        return HandleComparison(tuple(released), unmentioned)
+
+    def _list_unmentioned(
+        self, host: str, rows: Sequence[HandleRow], uuids: Sequence[str]
+    ) -> tuple[AllocatedHandle, ...]:
+        """Return the handles of bound ARQs that the host does not mention."""
+        arqs = [row.arq_uuid for row in rows if row.arq_uuid and row.uuid not in uuids]
+        if not arqs:
+            return ()
+        LOG.warning(
+            'Host %s does not know the handles of bound ARQs %s, perhaps after a loss '
+            'of its state_path',
+            host,
+            ', '.join(arqs),
+        )
+        return self.database.read(list_handles_of_arqs, arqs)
 
     def _find_rows(
         self, host: str, unowned: Sequence[HostHandle], rows: Sequence[HandleRow]
@@ -183,16 +198,6 @@ def _find_provider(handle: HostHandle, row: HandleRow | None) -> str:
     if row is not None and row.rp_uuid is not None:
         return row.rp_uuid
     return Deployable(handle.deployable_name).provider_uuid
-
-
-def _log_unprepared(host: str, row: HandleRow) -> None:
-    LOG.error(
-        'Host %s has not prepared handle %s of bound ARQ %s, perhaps after a loss of '
-        'its state_path. Shelve and unshelve the instance.',
-        host,
-        row.key,
-        row.arq_uuid,
-    )
 
 
 def _log_kept(host: str, handle: HostHandle, reason: str) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from cyborg_lite.model.devices.devices import AllocatedHandle
+
 
 class HostEventKind(enum.StrEnum):
     """Kinds of host events. The values are also steps in the history of ARQs."""
@@ -52,3 +54,12 @@ class HostHandle:
     deployable_name: str
     key: str
     generation: int  # handle generation
+
+
+@dataclass(frozen=True, slots=True)
+class HandleComparison:
+    """Differences between the prepared handles of a host and its bound ARQs."""
+
+    abandoned: tuple[str, ...] = ()  # uuids of handles that the host must release
+    # Handles of bound ARQs that the host must have prepared, and does not mention.
+    unmentioned: tuple[AllocatedHandle, ...] = ()

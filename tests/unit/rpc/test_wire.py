@@ -63,6 +63,7 @@ FINGERPRINTS: Final = {
     'Explanation': '14539495f679',
     'FitResult': 'ff319df6ea47',
     'GroupFit': 'c66ff399794e',
+    'HandleComparison': '20c37b5f502e',
     'HandleType': '6c7ffc89a27d',
     'Health': '4adab7b7bf06',
     'HeartbeatDetails': '641b2d0f134c',

@@ -2,6 +2,7 @@
 """Tests of the repair of prepared handles that vanish without a host reboot."""
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -182,3 +183,40 @@ def test_release_abandoned_ignores_handle_that_was_released(
     context.repair.release_abandoned()
     assert driver.prepared == set()
     assert 'Cannot release' not in caplog.text
+
+
+def test_adopt_unknown_stores_prepared_handle(
+    context: RepairContext, driver: CheckingDriver, cache: Cache
+) -> None:
+    """The agent has lost its state; it repairs the handle from now on."""
+    cache.remove_handles(['a', 'b'])
+    context.repair.adopt_later([handle(CARD, 'a')])
+    context.repair.adopt_unknown()
+    assert cache.handles.keys() == {'a'}
+    driver.prepared.clear()
+    context.repair.repair_handles()
+    assert driver.prepared == {'a'}
+
+
+def test_adopt_unknown_reports_handle_that_host_lacks(
+    context: RepairContext, driver: CheckingDriver, cache: Cache
+) -> None:
+    """A guest may run: the handle is not prepared again."""
+    cache.remove_handles(['a', 'b'])
+    driver.prepared.clear()
+    for _ in range(2):
+        context.repair.adopt_later([handle(CARD, 'a')])
+        context.repair.adopt_unknown()
+    assert (driver.prepared, cache.handles) == (set(), {})
+    assert context.acknowledge() == [(HostEventKind.NOT_REBUILT, 'arq-of-a')]
+
+
+def test_adopt_unknown_ignores_handle_released_meanwhile(
+    context: RepairContext, driver: CheckingDriver, cache: Cache
+) -> None:
+    released = replace(handle(CARD, 'a'), generation=3)
+    context.preparation.release([released])
+    driver.prepared.add('a')
+    context.repair.adopt_later([released])
+    context.repair.adopt_unknown()
+    assert 'a' not in cache.handles

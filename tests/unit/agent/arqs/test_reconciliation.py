@@ -23,8 +23,28 @@ def released_handles() -> list[AllocatedHandle]:
 
 
 @pytest.fixture
-def comparison(cache: Cache, released_handles: list[AllocatedHandle]) -> Reconciliation:
-    return Reconciliation('compute-1', cache, released_handles.extend)
+def adopted_handles() -> list[AllocatedHandle]:
+    return []
+
+
+@pytest.fixture
+def comparison(
+    cache: Cache,
+    released_handles: list[AllocatedHandle],
+    adopted_handles: list[AllocatedHandle],
+) -> Reconciliation:
+    return Reconciliation(
+        'compute-1', cache, released_handles.extend, adopted_handles.extend
+    )
+
+
+def test_reconcile_adopts_handles_of_bound_arqs(
+    comparison: Reconciliation, adopted_handles: list[AllocatedHandle]
+) -> None:
+    conductor = ReportKeeper()
+    conductor.unmentioned = (handle(_ADDRESS, 'a'),)
+    comparison.reconcile(conductor.client)
+    assert adopted_handles == [handle(_ADDRESS, 'a')]
 
 
 def test_reconcile_releases_handles_without_arq(

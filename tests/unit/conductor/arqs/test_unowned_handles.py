@@ -76,7 +76,7 @@ class Site:
         self.consumers.forget(handle.instance_uuid)
 
     def compare(self, *handles: HostHandle) -> tuple[str, ...]:
-        return self.service.list_releasable(HOST, handles)
+        return self.service.list_releasable(HOST, handles).abandoned
 
     def count_reserved(self) -> int:
         (row,) = self.database.read(providers.list_providers_of_host, HOST)
@@ -294,18 +294,14 @@ def test_invalid_handle_raises(
     assert sql == []
 
 
-def test_handle_of_bound_arq_that_host_lacks_is_logged(
-    site: Site, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_handle_of_bound_arq_that_host_lacks_is_returned(site: Site) -> None:
+    def list_unmentioned(*handles: HostHandle) -> list[str]:
+        comparison = site.service.list_releasable(HOST, handles)
+        return [item.uuid for item in comparison.unmentioned]
+
     handle = describe(site.bind())
-    site.compare()
-    assert caplog.records == []  # the host may prepare it now
+    assert list_unmentioned() == []  # the host may prepare it now
     long_ago = update(Arq).values(bound_at=1)
     site.database.write(lambda session: session.execute(long_ago))
-    site.compare(handle)
-    assert caplog.records == []
-    site.compare()
-    (record,) = caplog.records
-    assert record.levelname == 'ERROR'
-    for name in (HOST, handle.key, handle.arq_uuid):
-        assert name in record.getMessage()
+    assert list_unmentioned(handle) == []
+    assert list_unmentioned() == [handle.uuid]
