@@ -7,14 +7,16 @@ activates and ``-d`` deactivates one of them.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from oslo_config import cfg, types
 
 from cyborg_lite.drivers.host.kernel import Writer, last_line
-from cyborg_lite.drivers.pci.function_groups import parse_group
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.pci.function_groups import FunctionGroups, parse_group
 from cyborg_lite.errors.drivers import DeviceBusy, DriverError
+from cyborg_lite.model.devices.devices import AllocatedHandle
 
 _TOOL: Final = 'usr/bin/fmpm'  # below the root of the host
 
@@ -32,39 +34,49 @@ host must not share cards. Example: 1 = 0000:1b:00.0 + 0000:43:00.0.
 )
 
 
-class FabricGroups:
-    """The partitions that the operator declares for one host."""
+class FabricGroups(FunctionGroups):
+    """The groups of one host, some of which are partitions."""
 
-    def __init__(self, writer: Writer, texts: Iterable[str] = ()) -> None:
-        """Parse ``id = address + address`` entries.
+    def __init__(
+        self,
+        host: Host,
+        writer: Writer,
+        texts: Iterable[str],
+        partitions: Iterable[str],
+    ) -> None:
+        """Parse the groups, and the partitions as ``id = address + address`` entries.
 
-        :raises ConfigurationError: a text has no PCI address
+        :raises ConfigurationError: as ``FunctionGroups``
         """
+        pairs = [text.split('=') for text in partitions]
+        super().__init__(host, [*texts, *(cards for _, cards in pairs)])
         self._writer = writer
-        self._numbers: Mapping[Sequence[str], int] = {}  # by addresses
-        for text in texts:
-            number, _, group = text.partition('=')
-            self._numbers = {**self._numbers, parse_group(group): int(number)}
+        # By addresses.
+        self._numbers = {parse_group(cards): int(number) for number, cards in pairs}
 
-    def has_group(self, group: Sequence[str]) -> bool:
-        """Return True if a group of cards is a partition."""
-        return tuple(group) in self._numbers
+    def is_partition(self, function: PciFunction) -> bool:
+        """Return True if the group of a function is a partition."""
+        return tuple(self.find(function.address)) in self._numbers
 
-    def activate(self, group: Sequence[str]) -> None:
-        """Activate the partition of a group of cards, if it is an inactive one."""
-        self._set(group, '-a', is_active=True)
+    def activate(self, members: Sequence[AllocatedHandle]) -> None:
+        """Activate the partition of a whole group, if it is an inactive one."""
+        super().activate(members)
+        self._set(members, '-a', is_active=True)
 
-    def deactivate(self, group: Sequence[str]) -> None:
-        """Deactivate the partition of a group of cards, if it is an active one."""
-        self._set(group, '-d', is_active=False)
+    def deactivate(self, members: Sequence[AllocatedHandle]) -> None:
+        """Deactivate the partition of a group, if it is an active one."""
+        self._set(members, '-d', is_active=False)
 
-    def _set(self, group: Sequence[str], flag: str, *, is_active: bool) -> None:
+    def _set(
+        self, members: Sequence[AllocatedHandle], flag: str, *, is_active: bool
+    ) -> None:
         """Run the tool unless the partition has the state.
 
         :raises DeviceBusy: Fabric Manager refuses
         :raises DriverError: the tool cannot be run
         """
-        number = self._numbers.get(tuple(group))
+        group = tuple(self.find(members[0].control_address))
+        number = self._numbers.get(group)
         if number is None or self._is_active(group[0], number) == is_active:
             return
         _, output = self._writer.run(group[0], _TOOL, flag, str(number))

@@ -13,10 +13,14 @@ from cyborg_lite.drivers.nvidia.capacity import (
     read_driver_version,
 )
 from cyborg_lite.drivers.nvidia.layout import (
+    CURRENT_TYPE,
+    MDEV_TYPES,
+    NO_TYPE,
     VgpuLayout,
     VgpuMode,
     VgpuType,
     VgpuTypeCache,
+    list_mdevs,
     plan_layout,
     read_layout,
 )
@@ -79,24 +83,33 @@ class VgpuOffer:
         divided = self._divided.items()
         self._divided = {key: item for key, item in divided if key in present}
 
-    def classify_card(self, function: PciFunction) -> DiscoveryResult | None:
+    def classify_card(self, card: PciFunction) -> DiscoveryResult | None:
         """Return the result for a card with vGPUs; None: the card is whole."""
-        layout = read_layout(function)
+        layout = read_layout(card)
         prepared_types = self._list_prepared_types(layout)
-        layout = self.types.complete_types(function, layout, prepared_types)
-        configured = self.find_configured(function)
+        layout = self.types.complete_types(card, layout, prepared_types)
+        configured = self.find_configured(card)
         if not configured and layout.is_undivided:
-            self._divided.pop(function.address, None)
+            self._divided.pop(card.address, None)
             return None
         if configured and layout.mode in (VgpuMode.NONE, VgpuMode.UNKNOWN):
-            return self._classify_without_vgpus(function, configured)
+            return self._classify_without_vgpus(card, configured)
         selection = select_types(layout, configured, self.prepared)
-        return self._build_divided(function, layout, selection)
+        return self._build_divided(card, layout, selection)
 
-    def is_divided(self, function: PciFunction) -> bool:
-        """Return True if a card has been offered as vGPUs, or is to be."""
-        has_been = function.address in self._divided
-        return has_been or bool(self.find_configured(function))
+    def classify_lost(self, card: PciFunction, reason: str) -> DiscoveryResult | None:
+        """Return the result for a card that has been offered as vGPUs, or is to be."""
+        is_divided = card.address in self._divided or self.find_configured(card)
+        return self._build_unreadable(card, reason) if is_divided else None
+
+    def describe_virtual(self, function: PciFunction) -> str:
+        current = function.text(CURRENT_TYPE)
+        if mdevs := list_mdevs(function):
+            return f'carries {mdevs[0].type_id} {mdevs[0].uuid}'
+        if current is not None and current != NO_TYPE:
+            card = PciFunction(self.host, function.physfn or '')
+            return f'vGPU type {self.types.find_label(card, current) or current} is set'
+        return 'free' if current == NO_TYPE or function.names(MDEV_TYPES) else ''
 
     def find_configured(self, function: PciFunction) -> tuple[str, ...]:
         """Return the vGPU types configured for a card; empty: it stays whole."""
@@ -111,7 +124,7 @@ class VgpuOffer:
         """Return the trait of a fabric of NVSwitches; empty without one."""
         return (TRAIT,) if self.fabric.has_card(card.device) else ()
 
-    def build_unreadable(self, function: PciFunction, reason: str) -> DiscoveryResult:
+    def _build_unreadable(self, function: PciFunction, reason: str) -> DiscoveryResult:
         """Return the last readable device of a card, with everything reserved."""
         last_device = self._divided.get(function.address)
         if last_device is None:
@@ -171,7 +184,7 @@ class VgpuOffer:
             return self._cards.build_result(function, reason, device)
         if function.driver != VENDOR_DRIVER:
             reason = f'driver {VENDOR_DRIVER} is not bound to it'
-            return self.build_unreadable(function, reason)
+            return self._build_unreadable(function, reason)
         planned = plan_layout(function, configured)
         if planned is not None:
             selection = select_types(planned, configured, self.prepared)
@@ -180,7 +193,7 @@ class VgpuOffer:
             f'no vGPU type {types} is visible: its virtual functions may be disabled, '
             'or the driver may lack vGPU support'
         )
-        return self.build_unreadable(function, reason)
+        return self._build_unreadable(function, reason)
 
     def _list_prepared_types(self, layout: VgpuLayout) -> Iterator[VgpuType]:
         """Yield the types of own vGPUs. A full card does not list any type."""

@@ -2,6 +2,7 @@
 """Creation and removal of the vGPUs of NVIDIA cards for attach handles."""
 
 import errno
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +23,7 @@ from cyborg_lite.drivers.nvidia.nvml import Nvml
 from cyborg_lite.drivers.nvidia.offer import VgpuOffer
 from cyborg_lite.drivers.nvidia.selection import vgpu_type_label
 from cyborg_lite.drivers.nvidia.sriov_manage import SriovManage
+from cyborg_lite.drivers.pci.function_groups import FunctionGroups
 from cyborg_lite.drivers.pci.functions import handle_address
 from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DeviceHangs, DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
@@ -133,9 +135,16 @@ class VgpuHandles:
     """Creates and removes the vGPUs of handles, one handle of a card at a time."""
 
     def __init__(
-        self, offer: VgpuOffer, writer: Writer, nvml: Nvml, *, creates_mdevs: bool
+        self,
+        offer: VgpuOffer,
+        groups: FunctionGroups,
+        writer: Writer,
+        nvml: Nvml,
+        *,
+        creates_mdevs: bool,
     ) -> None:
         self._offer = offer
+        self._groups = groups  # whole cards, which need no preparation
         self._prepared = offer.prepared
         self._writer = writer
         self._nvml = nvml
@@ -144,12 +153,17 @@ class VgpuHandles:
         self._functions = VgpuFunctions(offer.host, writer, offer.types)
         self._virtual = VirtualFunctions(offer.host, SriovManage(writer))
 
-    def create(self, handle: AllocatedHandle) -> None:
+    def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:
+        self._prepared.add(handles)
+
+    def prepare(self, handle: AllocatedHandle) -> None:
         """Create the vGPU of a handle, and the virtual functions of its card if needed.
 
         :raises DeviceHangs: a change did not return; the vGPU may still be created
         :raises DriverError: it failed, and nothing is left
         """
+        if self._groups.find_group(handle):
+            return
         self._writer.check(handle.control_address)
         # Before the change: a concurrent scan must not report the vGPU as foreign.
         self._prepared.add([handle])
@@ -162,11 +176,13 @@ class VgpuHandles:
             self._remove_virtual_functions(handle)
             raise
 
-    def remove(self, handle: AllocatedHandle) -> None:
+    def release(self, handle: AllocatedHandle) -> None:
         """Remove the vGPU of a handle, and unused virtual functions of its card.
 
         :raises DriverError: it cannot be removed now
         """
+        if self._groups.find_group(handle):
+            return
         self._writer.check(handle.control_address)
         if handle.type == HandleType.MDEV:
             # First: nothing can create the mdev again after its removal.
@@ -177,11 +193,13 @@ class VgpuHandles:
         self._prepared.remove(handle.uuid)
         self._remove_virtual_functions(handle)
 
-    def exists(self, handle: AllocatedHandle) -> bool:
+    def is_prepared(self, handle: AllocatedHandle) -> bool:
         """Return True if the vGPU of a handle and its PCI function exist.
 
         If Nova creates the mdev, only its PCI function must exist.
         """
+        if self._groups.find_group(handle):
+            return True
         leaves_mdev = self._leaves_mdev(handle)
         if handle.type == HandleType.MDEV and not leaves_mdev:
             return self._mdevs.exists(_mdev_spec(handle))

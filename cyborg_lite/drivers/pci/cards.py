@@ -90,11 +90,7 @@ trust one another.
         self._writer = Writer(host.root, host.kernel, seconds)
         self.memory = CardMemory()
         self._iommu_groups = IommuGroups()
-        self.groups = FunctionGroups(host, self.list_group_texts())
-
-    def list_group_texts(self) -> Sequence[str]:
-        """Return the groups that the options declare."""
-        return tuple(self._options.get('groups', ()))
+        self.groups = FunctionGroups(host, options.get('groups', ()))
 
     # --- which functions are cards, and what prevents their passthrough ---
 
@@ -175,6 +171,14 @@ trust one another.
         """Return the resource class of a whole card."""
         return str(self._options.get('resource_class') or self.RESOURCE_CLASS)
 
+    def shared_traits(self, function: PciFunction) -> tuple[str, ...]:
+        """Return the traits of the provider of the virtual functions of a card."""
+        return self.traits(function)
+
+    def shared_class(self, function: PciFunction) -> str:
+        """Return the resource class of the virtual functions of a card."""
+        return self.resource_class(function)
+
     def device_type(self, function: PciFunction) -> str:
         """Return the type of the device, as in ``DEVICE_TYPE``."""
         return self.DEVICE_TYPE
@@ -236,10 +240,6 @@ trust one another.
     def read_usage(self, device: Device) -> Usage:
         return telemetry.read_usage(PciFunction(self._host, device.control_address))
 
-    def describe_virtual(self, function: PciFunction) -> str:
-        """Return the reason in the result of a virtual function."""
-        return f'virtual function of {function.physfn or "a card being set up"}'
-
     def describe_offer(self, function: PciFunction) -> str:
         """Return the reason in the result of a whole card that is offered."""
         companions = [
@@ -290,13 +290,6 @@ trust one another.
             handles=tuple(handles),
             attributes=attributes(resource_class, traits),
         )
-
-    def build_lost(self, function: PciFunction, reason: str) -> DiscoveryResult:
-        """Return the result for a card that does not respond.
-
-        The card keeps its provider, with the whole inventory reserved.
-        """
-        return self.build_reserved(function, self.build_whole(function), reason)
 
     def build_reserved(
         self, function: PciFunction, root: Deployable, reason: str

@@ -2,17 +2,24 @@
 """Discovery and passthrough of PCI functions, shared by the vendor drivers.
 
 A vendor driver derives from ``PciDriver`` and sets class variables. It overrides a
-method only where its hardware differs. It takes further abilities from
-``GroupedPciDriver``, ``ModesPciDriver`` and ``SharedPciDriver``.
+method only where its hardware differs. Its constructor hands in the parts: ``offer``
+for a card that is divided, ``groups``, ``handles`` and ``card_modes``. The abilities
+of the driver contract that call these parts come from ``GroupedPciDriver``,
+``PreparingPciDriver`` and ``ModesPciDriver``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from oslo_log import log
 
-from cyborg_lite.drivers.base import Options
+from cyborg_lite.drivers.base import (
+    ChecksHandles,
+    Options,
+    PreparesHandles,
+    TracksHandles,
+)
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.drivers.pci.cards import BOOT_VGA, LOST, PciCards
@@ -27,8 +34,27 @@ from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
 LOG = log.getLogger(__name__)
 
 
+class Offer(Protocol):
+    """A way to divide the cards of one driver."""
+
+    def classify_card(self, card: PciFunction) -> DiscoveryResult | None:
+        """Return the result for a card that works; None: it stays whole."""
+
+    def classify_lost(self, card: PciFunction, reason: str) -> DiscoveryResult | None:
+        """Return the result for a card that is out of order; None: it is whole."""
+
+    def describe_virtual(self, function: PciFunction) -> str:
+        """Return what a virtual function carries, or who may have it; or empty."""
+
+
+class Handles(PreparesHandles, ChecksHandles, TracksHandles, Protocol):
+    """Prepares the attach handles of divided cards."""
+
+
 class PciDriver(PciCards):
-    """Discovers the cards of one vendor and offers each as one attach handle."""
+    """Discovers the cards of one vendor and offers each whole, or as ``offer`` does."""
+
+    offer: Offer | None = None
 
     def __init__(self, host: Host, options: Options) -> None:
         super().__init__(host, options)
@@ -105,9 +131,9 @@ class PciDriver(PciCards):
         if not self.is_card_function(function):
             return self.classify_companion(function)
         if function.is_virtual:
-            return self.build_result(function, self.describe_virtual(function))
+            return self._classify_virtual(function)
         if function.is_lost:
-            return self.build_lost(function, LOST)
+            return self.classify_lost(function, LOST)
         if function.is_boot_vga:
             return self.build_withheld(function, BOOT_VGA)
         return self.classify_card(function)
@@ -116,7 +142,27 @@ class PciDriver(PciCards):
         """Return the result for a physical function that works and is not boot VGA."""
         fault = self.find_fault(function)
         if fault is not None:
-            return self.build_lost(function, fault)
+            return self.classify_lost(function, fault)
+        divided = self.offer.classify_card(function) if self.offer else None
+        return divided or self._classify_whole(function)
+
+    def classify_lost(self, function: PciFunction, reason: str) -> DiscoveryResult:
+        """Return the result for a card that is out of order or does not respond.
+
+        The card keeps its provider, with the whole inventory reserved.
+        """
+        divided = self.offer.classify_lost(function, reason) if self.offer else None
+        if divided is not None:
+            return divided
+        return self.build_reserved(function, self.build_whole(function), reason)
+
+    def _classify_virtual(self, function: PciFunction) -> DiscoveryResult:
+        card = function.physfn or 'a card being set up'
+        content = self.offer.describe_virtual(function) if self.offer else ''
+        reason = f'virtual function of {card}'
+        return self.build_result(function, f'{reason}: {content}'.removesuffix(': '))
+
+    def _classify_whole(self, function: PciFunction) -> DiscoveryResult:
         obstacle = self.find_obstacle(function)
         if obstacle is not None:
             return self.build_withheld(function, obstacle)
@@ -144,11 +190,28 @@ class GroupedPciDriver(PciDriver):
     )
 
     def find_group(self, handle: AllocatedHandle) -> str:
-        return self.groups.find_device(handle)
+        return self.groups.find_group(handle)
 
     def activate(self, members: Sequence[AllocatedHandle]) -> None:
-        """Check that the members are a whole group; vfio needs nothing else."""
-        self.groups.check_members(members)
+        self.groups.activate(members)
 
     def deactivate(self, members: Sequence[AllocatedHandle]) -> None:
-        """Do nothing: only ``activate`` of a subclass changes the host."""
+        self.groups.deactivate(members)
+
+
+class PreparingPciDriver(PciDriver):
+    """A driver whose ``handles`` are prepared on the host."""
+
+    handles: Handles
+
+    def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:
+        self.handles.restore_handles(handles)
+
+    def prepare(self, handle: AllocatedHandle) -> None:
+        self.handles.prepare(handle)
+
+    def release(self, handle: AllocatedHandle) -> None:
+        self.handles.release(handle)
+
+    def is_prepared(self, handle: AllocatedHandle) -> bool:
+        return self.handles.is_prepared(handle)

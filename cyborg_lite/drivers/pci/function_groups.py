@@ -74,15 +74,15 @@ class FunctionGroups:
         if None not in nodes:
             yield typed_attributes.SAME_NUMA_NODE.of(len(nodes) == 1)
 
-    def find_device(self, handle: AllocatedHandle) -> str:
+    def find_group(self, handle: AllocatedHandle) -> str:
         """Return the address of the device of a group; empty: no unit of a group."""
         address = handle_address(handle.info)
         if handle.type != HandleType.PCI or handle.key != address:
             return ''
         return next(iter(self.find(address)), '')
 
-    def check_members(self, members: Sequence[AllocatedHandle]) -> Sequence[str]:
-        """Check that the members are a whole group; return its addresses.
+    def activate(self, members: Sequence[AllocatedHandle]) -> None:
+        """Check that the members are a whole group; vfio needs nothing else.
 
         :raises DriverError: a function of the group is missing
         """
@@ -94,7 +94,9 @@ class FunctionGroups:
                 f'{", ".join(group) or "none"}.'
             )
             raise DriverError(reason=reason)
-        return group
+
+    def deactivate(self, members: Sequence[AllocatedHandle]) -> None:
+        """Do nothing: ``activate`` changes nothing."""
 
 
 def parse_group(text: str) -> tuple[str, ...]:

@@ -9,11 +9,11 @@ from oslo_config import cfg, types
 
 from cyborg_lite.drivers.base import Options
 from cyborg_lite.drivers.host import vfio
-from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT
+from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT, Writer
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.virtual_functions import SysfsSriov, VirtualFunctions
 from cyborg_lite.drivers.pci import card_rules
-from cyborg_lite.drivers.pci.driver import PciDriver
+from cyborg_lite.drivers.pci.driver import PciDriver, PreparingPciDriver
 from cyborg_lite.drivers.pci.functions import handle_address
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
 from cyborg_lite.errors.drivers import DriverError
@@ -51,7 +51,136 @@ programs of the host configure.
 )
 
 
-class SharedPciDriver(PciDriver):
+class SharedOffer:
+    """Offers the existing or configured virtual functions of cards."""
+
+    def __init__(
+        self, cards: 'SharedPciDriver', host: Host, virtual: VirtualFunctions
+    ) -> None:
+        self._cards = cards
+        self._host = host
+        self._virtual = virtual
+
+    def classify_card(self, card: PciFunction) -> DiscoveryResult | None:
+        addresses = self.list_addresses(card)
+        if addresses:
+            return self._build_shared(card, addresses)
+        count = self._cards.virtual_count(card)
+        if count and not card.has_guest_driver:
+            reason = f'it cannot have {count} virtual functions'
+            return self._cards.build_withheld(card, reason)
+        if self._cards.OFFERS_WHOLE:
+            return None
+        return self._cards.build_withheld(card, 'it has no virtual functions')
+
+    def classify_lost(self, card: PciFunction, reason: str) -> DiscoveryResult | None:
+        handles = [*self._list_handles(card, self.list_addresses(card))]
+        if handles:
+            root = self._build_root(card, handles)
+            return self._cards.build_reserved(card, root, reason)
+        if self._cards.OFFERS_WHOLE:
+            return None
+        return self._cards.build_withheld(card, reason, Health.FAILED)
+
+    def describe_virtual(self, function: PciFunction) -> str:
+        return self._cards.find_obstacle(function) or 'free, or attached to a guest'
+
+    def list_addresses(self, card: PciFunction) -> tuple[str, ...]:
+        """Return the virtual functions that a card has or may get; empty: none."""
+        if card.virtfns or card.has_guest_driver:
+            return card.virtfns
+        count = self._cards.virtual_count(card)
+        if count > (card.number('sriov_totalvfs') or 0):
+            return ()
+        return self._virtual.list_addresses(card, count)
+
+    def _build_shared(
+        self, card: PciFunction, addresses: Iterable[str]
+    ) -> DiscoveryResult:
+        handles = [*self._list_handles(card, addresses)]
+        if not handles:
+            reason = 'none of its virtual functions can be passed through'
+            return self._cards.build_withheld(card, reason)
+        device = self._cards.build_device(card, self._build_root(card, handles))
+        reason = f'{len(handles)} virtual functions'
+        used = sum(handle.in_use for handle in handles)
+        if used:
+            reason = f'{reason}, {used} in use by the host'
+        return self._cards.build_result(card, reason, device)
+
+    def _build_root(
+        self, card: PciFunction, handles: Sequence[AttachHandle]
+    ) -> Deployable:
+        traits = self._cards.shared_traits(card)
+        return self._cards.build_root(
+            card, traits, handles, self._cards.shared_class(card)
+        )
+
+    def _list_handles(
+        self, card: PciFunction, addresses: Iterable[str]
+    ) -> Iterator[AttachHandle]:
+        on_demand = self._cards.virtual_count(card) > 0
+        for address in addresses:
+            virtual = PciFunction(self._host, address)
+            in_use = False
+            if virtual.is_present:
+                if self._cards.find_passthrough_obstacle(virtual) is not None:
+                    continue
+                in_use = self._cards.find_host_user(virtual) is not None
+            handle = self._cards.build_handle(card, virtual)
+            yield replace(handle, needs_host=on_demand, in_use=in_use)
+
+
+class SharedHandles:
+    """Creates virtual functions for their first user, removes them after the last."""
+
+    def __init__(
+        self, host: Host, writer: Writer, virtual: VirtualFunctions, *, keeps: bool
+    ) -> None:
+        self._host = host
+        self._writer = writer
+        self._virtual = virtual
+        self._keeps = keeps  # True: virtual functions stay after their last user
+        self._prepared = PreparedHandles()
+
+    def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:
+        self._prepared.add(handles)
+
+    def prepare(self, handle: AllocatedHandle) -> None:
+        """Create the virtual functions of the card, unless they exist."""
+        if self._is_whole(handle):
+            return
+        self._writer.check(handle.control_address)
+        card = PciFunction(self._host, handle.control_address)
+        self._prepared.add([handle])
+        try:
+            self._virtual.create(card, handle_address(handle.info))
+        except DriverError:
+            self._prepared.remove(handle.uuid)
+            raise
+
+    def release(self, handle: AllocatedHandle) -> None:
+        """Remove the virtual functions of the card after the last handle."""
+        if self._is_whole(handle):
+            return
+        self._writer.check(handle.control_address)
+        self._prepared.remove(handle.uuid)
+        card = PciFunction(self._host, handle.control_address)
+        if self._keeps or self._prepared.has_any_on(card.address):
+            return
+        if not vfio.has_open_functions(self._writer, card):
+            self._virtual.remove(card)
+
+    def is_prepared(self, handle: AllocatedHandle) -> bool:
+        return PciFunction(self._host, handle_address(handle.info)).is_present
+
+    def _is_whole(self, handle: AllocatedHandle) -> bool:
+        """Return True if the handle is a physical function, not a virtual one."""
+        function = PciFunction(self._host, handle_address(handle.info))
+        return function.is_present and not function.is_virtual
+
+
+class SharedPciDriver(PreparingPciDriver):
     """Offers a card as a whole, or its existing or configured virtual functions.
 
     A driver of any SR-IOV device overrides what differs: ``shared_traits`` and
@@ -70,32 +199,20 @@ class SharedPciDriver(PciDriver):
     def __init__(self, host: Host, options: Options) -> None:
         super().__init__(host, options)
         self._rules = card_rules.parse_rules(options.get('virtual_functions', ()))
-        self._prepared = PreparedHandles()
         switch = SysfsSriov(self._writer, self.virtual_count)
         self._virtual = VirtualFunctions(host, switch)
-
-    def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:
-        self._prepared.add(handles)
-
-    def prepare(self, handle: AllocatedHandle) -> None:
-        """Create the virtual functions of the card, unless they exist."""
-        if self._is_whole(handle):
-            return
-        self._writer.check(handle.control_address)
-        card = PciFunction(self._host, handle.control_address)
-        self._prepared.add([handle])
-        try:
-            self._virtual.create(card, handle_address(handle.info))
-        except DriverError:
-            self._prepared.remove(handle.uuid)
-            raise
+        self._at_start = bool(options.get('virtual_functions_at_start'))
+        self.offer = self._shared = SharedOffer(self, host, self._virtual)
+        self.handles = SharedHandles(
+            host, self._writer, self._virtual, keeps=self._at_start
+        )
 
     def prepare_device(self, device: Device) -> bool:
         """Create the virtual functions of a card, if they exist from the start on."""
         card = PciFunction(self._host, device.control_address)
-        if not self._options.get('virtual_functions_at_start') or card.virtfns:
+        if not self._at_start or card.virtfns:
             return False
-        addresses = self._list_addresses(card)
+        addresses = self._shared.list_addresses(card)
         # A card that is out of order is tried again when it works.
         if not addresses or card.is_lost or self.find_fault(card) is not None:
             return False
@@ -103,110 +220,7 @@ class SharedPciDriver(PciDriver):
         self._virtual.create(card, addresses[0])
         return True
 
-    def release(self, handle: AllocatedHandle) -> None:
-        """Remove the virtual functions of the card after the last handle."""
-        if self._is_whole(handle):
-            return
-        self._writer.check(handle.control_address)
-        self._prepared.remove(handle.uuid)
-        card = PciFunction(self._host, handle.control_address)
-        if self._options.get('virtual_functions_at_start'):
-            return
-        if self._prepared.has_any_on(card.address):
-            return
-        if not vfio.has_open_functions(self._writer, card):
-            self._virtual.remove(card)
-
-    def is_prepared(self, handle: AllocatedHandle) -> bool:
-        return PciFunction(self._host, handle_address(handle.info)).is_present
-
-    def shared_traits(self, function: PciFunction) -> tuple[str, ...]:
-        """Return the traits of the provider of the virtual functions of a card."""
-        return self.traits(function)
-
-    def shared_class(self, function: PciFunction) -> str:
-        """Return the resource class of the virtual functions of a card."""
-        return self.resource_class(function)
-
     def virtual_count(self, card: PciFunction) -> int:
         """Return the configured number of virtual functions; 0: none are created."""
         values = card_rules.find_values(self._rules, card.address, card.ids)
         return int(values[0]) if values else 0
-
-    def classify_card(self, function: PciFunction) -> DiscoveryResult:
-        """Return the result for a card: shared, whole, or not offered."""
-        fault = self.find_fault(function)
-        if fault is not None:
-            return self.build_lost(function, fault)
-        addresses = self._list_addresses(function)
-        if addresses:
-            return self._build_shared(function, addresses)
-        count = self.virtual_count(function)
-        if count and not function.has_guest_driver:
-            reason = f'it cannot have {count} virtual functions'
-            return self.build_withheld(function, reason)
-        if self.OFFERS_WHOLE:
-            return super().classify_card(function)
-        return self.build_withheld(function, 'it has no virtual functions')
-
-    def describe_virtual(self, function: PciFunction) -> str:
-        text = super().describe_virtual(function)
-        obstacle = self.find_obstacle(function)
-        return f'{text}: {obstacle or "free, or attached to a guest"}'
-
-    def build_lost(self, function: PciFunction, reason: str) -> DiscoveryResult:
-        handles = [*self._list_handles(function, self._list_addresses(function))]
-        if handles:
-            root = self._build_shared_root(function, handles)
-            return self.build_reserved(function, root, reason)
-        if self.OFFERS_WHOLE:
-            return super().build_lost(function, reason)
-        return self.build_withheld(function, reason, Health.FAILED)
-
-    def _list_addresses(self, card: PciFunction) -> tuple[str, ...]:
-        """Return the virtual functions that a card has or may get; empty: none."""
-        if card.virtfns or card.has_guest_driver:
-            return card.virtfns
-        count = self.virtual_count(card)
-        if count > (card.number('sriov_totalvfs') or 0):
-            return ()
-        return self._virtual.list_addresses(card, count)
-
-    def _build_shared(
-        self, function: PciFunction, addresses: Iterable[str]
-    ) -> DiscoveryResult:
-        handles = [*self._list_handles(function, addresses)]
-        if not handles:
-            reason = 'none of its virtual functions can be passed through'
-            return self.build_withheld(function, reason)
-        device = self.build_device(function, self._build_shared_root(function, handles))
-        reason = f'{len(handles)} virtual functions'
-        used = sum(handle.in_use for handle in handles)
-        if used:
-            reason = f'{reason}, {used} in use by the host'
-        return self.build_result(function, reason, device)
-
-    def _build_shared_root(
-        self, function: PciFunction, handles: Sequence[AttachHandle]
-    ) -> Deployable:
-        traits = self.shared_traits(function)
-        return self.build_root(function, traits, handles, self.shared_class(function))
-
-    def _list_handles(
-        self, card: PciFunction, addresses: Iterable[str]
-    ) -> Iterator[AttachHandle]:
-        on_demand = self.virtual_count(card) > 0
-        for address in addresses:
-            virtual = PciFunction(self._host, address)
-            in_use = False
-            if virtual.is_present:
-                if self.find_passthrough_obstacle(virtual) is not None:
-                    continue
-                in_use = self.find_host_user(virtual) is not None
-            handle = self.build_handle(card, virtual)
-            yield replace(handle, needs_host=on_demand, in_use=in_use)
-
-    def _is_whole(self, handle: AllocatedHandle) -> bool:
-        """Return True if the handle is a physical function, not a virtual one."""
-        function = PciFunction(self._host, handle_address(handle.info))
-        return function.is_present and not function.is_virtual

@@ -12,6 +12,7 @@ from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.fake import FakeDriver
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
+from cyborg_lite.drivers.nvidia.offer import VgpuOffer
 from cyborg_lite.errors.daemons import ConfigurationError
 
 _HOST = Host('compute-1')
@@ -82,7 +83,8 @@ def test_load_reads_cyborg_sections(parse: Parse) -> None:
     (driver,) = loading.load_drivers(['nvidia_gpu_driver'], _HOST, conf).values()
     assert isinstance(driver, NvidiaGpu)
     cards = [PciFunction(_HOST, f'0000:{bus}:00.0') for bus in (85, 86, 87)]
-    assert [driver.vgpu_offer.find_configured(card) for card in cards] == [
+    assert isinstance(driver.offer, VgpuOffer)
+    assert [driver.offer.find_configured(card) for card in cards] == [
         ('nvidia-35',),
         ('nvidia-36',),
         (),
