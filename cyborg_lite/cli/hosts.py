@@ -5,6 +5,7 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from cyborg_lite.cli import waiting
 from cyborg_lite.cli.columns import build_fields, build_rows
 from cyborg_lite.cli.commands import ApiCommand, ListCommand, ShowCommand, Table
 from cyborg_lite.cli.rest import build_patch, quote_path
@@ -95,10 +96,12 @@ class ForgetHost(ApiCommand):
         parser.add_argument(
             '--drain', action='store_true', help='First disable the devices'
         )
+        waiting.add_wait_options(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         query = {'drain': 'true'} if parsed_args.drain else None
         self.api.call('DELETE', _build_path(parsed_args.host), query=query)
+        self.wait(parsed_args)
 
 
 class ShowTopology(ListCommand):

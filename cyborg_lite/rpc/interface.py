@@ -489,15 +489,16 @@ class Conductor(Protocol):
         :raises ServiceUnavailable: Placement does not answer
         """
 
-    def forget_host(self, context: RequestContext, host: str, drain: bool) -> None:
+    def forget_host(self, context: RequestContext, host: str, drain: bool) -> str:
         """Delete a host with its devices, handles, jobs, agent and providers.
 
         :param drain: first put all devices into maintenance, which stays if ARQs or
             the agent prevent the removal
+        :returns: the operation, which ends when Placement has no provider of the host
         :raises HostNotFound: no agent and no device of the host is stored
         :raises ServiceAlive: the agent of the host is up
         :raises HostInUse: ARQs of instances use the host
-        :raises ServiceUnavailable: Placement does not answer
+        :raises ServiceUnavailable: the host is drained, and Placement does not answer
         """
 
     def show_host_topology(

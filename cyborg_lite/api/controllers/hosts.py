@@ -2,6 +2,7 @@
 """Hosts, and the daemons of the service."""
 
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Final
 
 from cyborg_lite.api.call import arguments, paging
@@ -90,19 +91,20 @@ class HostResource(Resource):
         self.conductor.set_host_status(call.caller, name, status, reason)
         return self._build_view(call)
 
-    @expose(status=204, errors=(409,))
+    @expose(status=HTTPStatus.ACCEPTED, errors=(409,))
     @requires('cyborg:host:delete')
     @since(V2_7)
     @accepts(arguments=('drain',))
     def delete(self, call: Call) -> None:
         """Forget a host that is gone: its devices, handles, jobs, agent and providers.
 
-        The response is 409 while the agent is up, or while ARQs of instances use the
-        host. The text names the ARQs.
+        The operation ends when Placement has no provider of the host any more. The
+        response is 409 while the agent is up, or while ARQs of instances use the host.
+        The text names the ARQs.
         """
         drains = arguments.select_boolean_filters(call.arguments, ('drain',))
-        drain = drains.get('drain') == ('true',)
-        self.conductor.forget_host(call.caller, _parse_name(self.identifier), drain)
+        drain, name = drains.get('drain') == ('true',), _parse_name(self.identifier)
+        call.locate_operation(self.conductor.forget_host(call.caller, name, drain))
 
 
 def _parse_name(text: str) -> str:

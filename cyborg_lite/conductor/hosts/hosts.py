@@ -12,6 +12,7 @@ from cyborg_lite.conductor.providers.sync import SyncMode, SyncResult
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.providers import providers
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.hosts import RemovedHost
 from cyborg_lite.model.operations import NewOperation, OperationKind, SubjectType
@@ -63,9 +64,7 @@ class HostService:
         """
         return self.database.read(hosts.list_changing_devices, host)
 
-    def forget(
-        self, host: str, operation: NewOperation | None = None
-    ) -> tuple[RemovedHost, SyncResult]:
+    def forget(self, host: str) -> tuple[RemovedHost, SyncResult]:
         """Delete a host with its devices, handles, jobs, agent and providers.
 
         :raises HostNotFound: the host has neither an agent nor devices
@@ -73,20 +72,33 @@ class HostService:
         :raises HostInUse: ARQs of instances use the host
         :raises ServiceUnavailable: Placement does not answer
         """
+        removed = self._delete(host)
+        return removed, self._clear_placement(host, removed)
+
+    def _delete(self, host: str, operation: NewOperation | None = None) -> RemovedHost:
         removed = self.database.write(hosts.forget_host, host, operation)
         LOG.info('Deleted host %s: %s', host, removed)
+        return removed
+
+    def _clear_placement(self, host: str, removed: RemovedHost) -> SyncResult:
         result = self.sync_jobs.sync_in_mode(host, SyncMode(deep=True, prune=True))
         if not result.problems:
             self.database.write(providers.delete_unused_traits, removed.provider_uuids)
-        return removed, result
+        return result
 
     @serves(Conductor.forget_host)
-    def drain_and_forget(self, context: RequestContext, host: str, drain: bool) -> None:
-        """Delete a host as ``forget`` does.
+    def drain_and_forget(self, context: RequestContext, host: str, drain: bool) -> str:
+        """Delete a host; return the operation, which ends when Placement has no trace.
 
         :param drain: first put all devices into maintenance
         """
         if drain:
             self.set_status(host, DeviceStatus.MAINTAINING, DRAIN_REASON)
         kind, subject = OperationKind.FORGET, SubjectType.HOST
-        self.forget(host, build_operation(context, kind, subject, host))
+        operation = build_operation(context, kind, subject, host)
+        removed = self._delete(host, operation)
+        try:
+            self._clear_placement(host, removed)
+        except CyborgError as error:
+            LOG.warning('Deleting the providers of host %s later: %s', host, error.text)
+        return operation.uuid

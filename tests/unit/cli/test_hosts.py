@@ -46,5 +46,5 @@ def test_host_is_listed_disabled_enabled_and_forgotten(client: Client) -> None:
     assert (host['status'], host['maintaining_count']) == ('maintaining', 1)
     assert read_json(client, 'host enable', HOST)['status'] == 'enabled'
     assert read_json(client, 'host show', HOST)['agent_state'] == 'down'
-    run_command(client, 'host forget', HOST, '--drain')
+    run_command(client, 'host forget', HOST, '--drain', '--wait')
     assert [row['Name'] for row in read_json(client, 'host list')] == ['other']

@@ -11,7 +11,7 @@ from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
 from cyborg_lite.conductor.providers.sync import PlacementSync
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
-from cyborg_lite.db.jobs import administration
+from cyborg_lite.db.jobs import administration, operations
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.hosts import ServiceAlive
 from cyborg_lite.model.devices.devices import DeviceStatus
@@ -45,7 +45,8 @@ def test_forget_drained_host_deletes_rows_and_providers(
         hosts.drain_and_forget(CONTEXT, HOST, drain=True)
     assert placement.get_inventories(rp_uuid).inventories['PGPU'].reserved == 2
     mark_down(database, HOST)
-    hosts.drain_and_forget(CONTEXT, HOST, drain=False)
+    uuid = hosts.drain_and_forget(CONTEXT, HOST, drain=False)
+    assert database.read(operations.read_operation, uuid).state == 'succeeded'
     assert rp_uuid not in placement.providers
     assert not database.read(services.list_services)
     assert not database.read(administration.list_jobs)
@@ -80,7 +81,7 @@ def test_forget_placement_down_leaves_job(
     """A conductor removes the providers when Placement answers again."""
     add_card(database, 1)
     monkeypatch.setattr(placement, 'find_provider_by_name', refuse)
-    with pytest.raises(ServiceUnavailable):
-        hosts.forget(HOST)
+    uuid = hosts.drain_and_forget(CONTEXT, HOST, drain=False)
     (job,) = database.read(administration.list_jobs)
-    assert job.key == HOST
+    operation = database.read(operations.read_operation, uuid)
+    assert (job.key, operation.kind, operation.state) == (HOST, 'forget', 'waiting')
