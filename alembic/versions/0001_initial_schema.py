@@ -252,6 +252,7 @@ def _create_deployables() -> None:
         sa.Column('driver_name', sa.String(64)),
         sa.Column('bitstream_id', sa.String(36)),
         sa.Column('typed_attributes', sa.JSON),
+        sa.Column('loadable', sa.JSON),
         *_times(),
         sa.UniqueConstraint('device_id', 'name'),
     )

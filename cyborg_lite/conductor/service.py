@@ -141,7 +141,9 @@ HANDLERS: Final[Mapping[JobType, Callable[[JobDependencies], Handler]]] = {
     JobType.CLEAN: lambda needs: CleanHandler(
         needs.database, needs.agents, needs.placement
     ),
-    JobType.SELECTORS: lambda needs: SelectorsHandler(needs.database, needs.placement),
+    JobType.SELECTORS: lambda needs: SelectorsHandler(
+        needs.database, needs.placement, needs.loader.catalog
+    ),
     JobType.MODE: lambda needs: ModeHandler(needs.database, needs.peers),
     JobType.RECONFIGURE: lambda needs: ReconfigureHandler(
         needs.database,

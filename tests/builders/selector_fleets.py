@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite import codec
 from cyborg_lite.clients.placement import Placement
+from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.jobs.attempts import Handler
 from cyborg_lite.conductor.providers.selectors import SelectorsHandler
 from cyborg_lite.conductor.providers.sync import PlacementSync, PlacementSyncHandler
@@ -101,11 +102,17 @@ class SyncRunner:
     """Runs the jobs of selectors and of Placement syncs until none is due."""
 
     # Any: a fake Placement or the client of a real one.
-    def __init__(self, database: Database, placement: Any) -> None:
+    def __init__(
+        self,
+        database: Database,
+        placement: Any,
+        catalog: BitstreamCatalog | None = None,
+    ) -> None:
+        catalog = catalog or BitstreamCatalog(None, 0)
         self._database = database
         sync = PlacementSync(database, placement)
         self._handlers: dict[str, Handler] = {
-            JobType.SELECTORS: SelectorsHandler(database, placement),
+            JobType.SELECTORS: SelectorsHandler(database, placement, catalog),
             JobType.PLACEMENT_SYNC: PlacementSyncHandler(database, sync),
         }
 

@@ -12,6 +12,7 @@ from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.model.bitstreams.bitstreams import TAG
+from cyborg_lite.model.profiles.selector_keys import compile_group
 from tests.builders.alternatives import create_profile
 from tests.builders.bitstream_files import (
     LARGEST,
@@ -21,6 +22,7 @@ from tests.builders.bitstream_files import (
     xclbin,
 )
 from tests.builders.fpga_reports import FACTORY, function_trait
+from tests.builders.selector_fleets import SyncRunner, find_trait
 from tests.hosts.driver_benches import LOADING
 from tests.hosts.fpga_host import DisconnectableGlance, FpgaHost
 from tests.hosts.kernel_regions import LoadOutcome
@@ -228,6 +230,30 @@ def assert_refused(site: FpgaHost, group: dict[str, str], reason: str) -> None:
 @pytest.mark.parametrize(
     ('changes', 'result'), [({}, 'fits'), ({'vendor': 'xilinx'}, 'never')]
 )
+def test_placement_offers_cards_that_can_load_bitstream(
+    changes: dict[str, str],
+    result: str,
+    intel: FpgaHost,
+    real_glance: RealGlance,
+    shop: DisconnectableGlance,
+) -> None:
+    group = {
+        'resources:FPGA': '1',
+        **by_id(upload_image(real_glance, gbs(), **changes)),
+    }
+    compiled = compile_group('groups[0]', group, ())
+    create_profile(intel.database, (compiled,))
+    runner = SyncRunner(
+        intel.database, intel.placement, BitstreamCatalog(shop, LARGEST)
+    )
+    runner.run()
+    offers = intel.placement.list_candidates({'FPGA': 1}, {find_trait(compiled)}, ())
+    assert (len(offers) > 0) == (result == 'fits')
+
+
+@pytest.mark.parametrize(
+    ('changes', 'result'), [({}, 'fits'), ({'vendor': 'xilinx'}, 'never')]
+)
 def test_explain_considers_bitstream(
     changes: dict[str, str],
     result: str,
@@ -245,9 +271,9 @@ def test_explain_considers_bitstream(
     assert explanation.result == result
     capacity = service.count_capacity(None, profile.uuid, None)
     assert (capacity.servers > 0) == (result == 'fits')
-    refused = [item for item in explanation.warnings if item.code == 'image-refused']
-    assert len(refused) == (result == 'never')
-    assert all('It is for vendor xilinx' in item.text for item in refused)
+    reasons = [item for item in explanation.warnings if item.code == 'image-refused']
+    assert len(reasons) == (result == 'never')
+    assert all('It is for vendor xilinx' in item.text for item in reasons)
 
 
 # --- reboots ------------------------------------------------------------------------

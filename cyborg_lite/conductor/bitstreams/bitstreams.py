@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The catalog of bitstreams: images in Glance, and their choice for a region."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cyborg_lite.clients.glance import Glance
@@ -16,6 +16,8 @@ from cyborg_lite.model.bitstreams.choice import (
 )
 from cyborg_lite.model.bitstreams.listing import ListedBitstream
 from cyborg_lite.model.profiles import image_properties
+from cyborg_lite.model.profiles.device_profiles import Group
+from cyborg_lite.model.profiles.selector_keys import name_bitstream_attribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,29 @@ class BitstreamCatalog:
             except (BitstreamNotFound, BitstreamRefused) as error:
                 refusals[key] = error.text
         return refusals
+
+    def list_loadable(
+        self,
+        groups: Iterable[Mapping[str, str]],
+        regions: Mapping[str, RegionProperties],
+    ) -> Mapping[str, Sequence[str]]:
+        """Return the attributes of the bitstreams that a bind can load.
+
+        :returns: sorted names of ``name_bitstream_attribute``, by the key of the region
+        :raises ServiceUnavailable: Glance does not answer
+        """
+        queries = {
+            name: query
+            for group in groups
+            if (name := name_bitstream_attribute(group))
+            and (query := choice.parse_query(Group.parse(group)))
+        }
+        loadable: dict[str, list[str]] = {}
+        for name in sorted(queries):
+            refusals = self.list_refusals(queries[name], regions)
+            for key in regions.keys() - refusals.keys():
+                loadable.setdefault(key, []).append(name)
+        return loadable
 
     def _find_images(self, query: BitstreamQuery) -> Sequence[Image]:
         if self.images is None:

@@ -22,7 +22,10 @@ from cyborg_lite.model.profiles.device_profiles import (
     Group,
     GroupRequirements,
 )
-from cyborg_lite.model.profiles.selector_keys import find_selector
+from cyborg_lite.model.profiles.selector_keys import (
+    find_selector,
+    name_bitstream_attribute,
+)
 
 Groups = Sequence[Mapping[str, str]]  # of a device profile
 
@@ -90,8 +93,12 @@ class CandidateFinder:
         :raises ServiceUnavailable: Placement does not answer
         """
         selectors = tuple(filter(None, map(find_selector, groups)))
+        loadable: Mapping[str, Sequence[str]] = {}
+        if any(map(name_bitstream_attribute, groups)):
+            regions = self._database.read(programming.list_region_properties)
+            loadable = self._catalog.list_loadable(groups, regions)
         capacities = self._database.read(
-            provider_capacity.list_provider_capacities, selectors
+            provider_capacity.list_provider_capacities, selectors, loadable
         )
         return self._nova.close_capacities(capacities) if close else capacities
 

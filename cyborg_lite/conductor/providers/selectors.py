@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluation of all deployables after a change of the selectors of device profiles."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from oslo_log import log
 
 from cyborg_lite.clients.placement import Placement
+from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
+from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import selectors
 from cyborg_lite.model.jobs import Job
+from cyborg_lite.model.profiles.selector_keys import name_bitstream_attribute
 
 LOG = log.getLogger(__name__)
 
@@ -28,12 +32,20 @@ class SelectorsHandler:
 
     database: Database
     placement: Placement
+    catalog: BitstreamCatalog
 
     def run(self, job: Job) -> Job | None:
         """Evaluate all deployables.
 
-        :raises ServiceUnavailable: Placement or the database does not answer
+        :raises ServiceUnavailable: Glance, Placement or the database does not answer
         """
+        groups = self.database.read(selectors.list_compiled_groups)
+        has_bitstreams = any(map(name_bitstream_attribute, groups))
+        loadable: Mapping[str, Sequence[str]] = {}
+        if has_bitstreams:
+            regions = self.database.read(programming.list_region_properties)
+            loadable = self.catalog.list_loadable(groups, regions)
+        self.database.write(selectors.store_loadable, loadable)
         active = self.database.read(selectors.list_selectors)
         # Placement refuses to search for a trait that does not exist.
         self.placement.create_custom_names((), [item.trait for item in active])
@@ -42,7 +54,7 @@ class SelectorsHandler:
             batch = hosts[start : start + _HOSTS]
             self.database.write(selectors.schedule_syncs, batch)
         LOG.info('%d selectors evaluated; %d hosts change', len(active), len(hosts))
-        self.database.write(queue.finish_job, job)
+        self.database.write(selectors.finish_evaluation, job, repeat=has_bitstreams)
         return None
 
     def expire(self, job: Job, reason: str) -> Job | None:

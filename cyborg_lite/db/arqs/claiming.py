@@ -77,6 +77,7 @@ _TARGETS: Final = (
         Deployable.resource_class,
         Deployable.traits,
         Deployable.typed_attributes,
+        Deployable.loadable,
         selectors.GROUP_SIZE.label('group_size'),
         ProviderTraits.traits.label('published'),
         Device.hostname,

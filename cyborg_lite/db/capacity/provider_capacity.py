@@ -2,8 +2,9 @@
 """Providers with their free capacity, and with the instances whose ARQs name them."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import ColumnElement, Label, Row, case, func, select
@@ -33,13 +34,16 @@ from cyborg_lite.model.traits import OWNER_CYBORG
 
 
 def list_provider_capacities(
-    session: Session, active: Sequence[Selector] = ()
+    session: Session,
+    active: Sequence[Selector] = (),
+    loadable: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> tuple[ProviderCapacity, ...]:
     """Return one capacity for each deployable that can be scheduled, in one SELECT.
 
     A second SELECT reads the units that are not clean, if there are any.
 
     :param active: selectors whose traits the capacities have where they match
+    :param loadable: attributes of the bitstreams that fit, by uuid of the provider
     """
     counts = _handle_counts().subquery()
     columns = (
@@ -66,7 +70,7 @@ def list_provider_capacities(
         .where(Deployable.rp_uuid.is_not(None), Deployable.resource_class.is_not(None))
         .order_by(Device.hostname, Deployable.name)
     ).all()
-    capacities = tuple(_capacity(row, active) for row in rows)
+    capacities = tuple(_capacity(row, active, loadable) for row in rows)
     if not any(row.unclean for row in rows):
         return capacities
     units = cleanings.list_unclean_by_provider(session)
@@ -99,14 +103,19 @@ def _count(condition: ColumnElement[bool], name: str) -> Label[int]:
 
 # Any: the columns of list_provider_capacities.
 def _capacity(
-    row: Row[*tuple[Any, ...]], active: Sequence[Selector]
+    row: Row[*tuple[Any, ...]],
+    active: Sequence[Selector],
+    loadable: Mapping[str, Sequence[str]],
 ) -> ProviderCapacity:
     deployable: Deployable = row.Deployable
     total = deployable.num_accelerators
     reserved = min(total, deployable.reserved + int(row.unavailable))
     closed, text = next(_list_closures(row), (None, ''))
     attributes = selectors.list_attributes(
-        row.Device, deployable.typed_attributes, row.group_size
+        row.Device,
+        deployable.typed_attributes,
+        row.group_size,
+        loadable.get(deployable.rp_uuid or ''),
     )
     return ProviderCapacity(
         rp_uuid=deployable.rp_uuid or '',

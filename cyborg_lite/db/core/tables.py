@@ -155,6 +155,9 @@ class Deployable(_Timed, Base):
     typed_attributes: Mapped[list[dict[str, str]] | None] = mapped_column(
         JSON(none_as_null=True)
     )
+    # Names of the attributes of bitstreams that the conductor found to fit; see
+    # model/profiles/selector_keys.py. NULL: none.
+    loadable: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
 
 
 class LoadedRegion(Base):

@@ -2,14 +2,15 @@
 """Selectors of device profiles, and the deployables that match them."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Text, cast, exists, or_, select
+from sqlalchemy import ColumnElement, Text, cast, exists, or_, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite import codec
+from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.column_types import read_attributes
 from cyborg_lite.db.core.query import as_strings
 from cyborg_lite.db.core.tables import (
@@ -26,9 +27,10 @@ from cyborg_lite.model.inventory import attribute_keys, typed_attributes
 from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH
 from cyborg_lite.model.inventory.typed_attributes import (
     AttributeDeclaration,
+    AttributeType,
     TypedAttribute,
 )
-from cyborg_lite.model.jobs import JobType, NewJob, SelectorsPayload
+from cyborg_lite.model.jobs import Job, JobType, NewJob, SelectorsPayload
 from cyborg_lite.model.profiles.selector_keys import find_selector
 from cyborg_lite.model.profiles.selectors import (
     TRAIT_PREFIX,
@@ -38,6 +40,8 @@ from cyborg_lite.model.profiles.selectors import (
 )
 
 _KEY: Final = 'all'  # one job for all selectors
+_LATER_KEY: Final = 'later'  # of the one that compares bitstreams again
+_LATER_MS: Final = 300_000
 Groups = Sequence[Mapping[str, str]]
 
 GROUP_SIZE: Final = (
@@ -68,18 +72,45 @@ def _names_computed_trait() -> ColumnElement[bool]:
 
 def list_selectors(session: Session) -> tuple[Selector, ...]:
     """Return the selectors of all device profiles, in one SELECT."""
+    selectors = {
+        selector.trait: selector
+        for group in list_compiled_groups(session)
+        if (selector := find_selector(group)) is not None
+    }
+    return tuple(selectors[trait] for trait in sorted(selectors))
+
+
+def list_compiled_groups(session: Session) -> Groups:
+    """Return the groups of all device profiles that have selectors, in one SELECT."""
     rows = session.execute(
         select(DeviceProfile.groups, DeviceProfile.alternatives).where(
             _names_computed_trait()
         )
     )
-    selectors = {
-        selector.trait: selector
+    return [
+        as_strings(group)
         for groups, alternatives in rows
         for group in chain(groups, *(alternatives or ()))
-        if (selector := find_selector(as_strings(group))) is not None
-    }
-    return tuple(selectors[trait] for trait in sorted(selectors))
+        if list_computed_traits(group)
+    ]
+
+
+def store_loadable(session: Session, loadable: Mapping[str, Sequence[str]]) -> None:
+    """Store which bitstreams the deployables can load, where this has changed.
+
+    :param loadable: names of their attributes by uuid of the provider; others can load
+        none
+    """
+    rows = session.execute(
+        select(Deployable.rp_uuid, Deployable.loadable).where(
+            or_(Deployable.loadable.is_not(None), Deployable.rp_uuid.in_(loadable))
+        )
+    )
+    for rp_uuid, stored in rows.all():
+        names = loadable.get(rp_uuid or '')
+        if names != stored:
+            is_it = Deployable.rp_uuid == rp_uuid
+            change(session, update(Deployable).where(is_it).values(loadable=names))
 
 
 def list_declarations(session: Session) -> tuple[AttributeDeclaration, ...]:
@@ -105,7 +136,10 @@ def list_declarations(session: Session) -> tuple[AttributeDeclaration, ...]:
 
 
 def list_attributes(
-    device: Any, stored: Sequence[dict[str, str]] | None, group_size: str | None
+    device: Any,
+    stored: Sequence[dict[str, str]] | None,
+    group_size: str | None,
+    loadable: Iterable[str] | None,
 ) -> tuple[TypedAttribute, ...]:
     """Return the typed attributes of a deployable with those of its device.
 
@@ -113,6 +147,7 @@ def list_attributes(
     :param stored: the column ``typed_attributes`` of the deployable
     :param group_size: value of ``GROUP_SIZE``; None: the units are no group. A group
         may have functions of several cards. Only its driver knows what they share.
+    :param loadable: the column ``loadable`` of the deployable
     """
     shared = typed_attributes.OF_ONE_CARD if group_size is None else ()
     return (
@@ -121,6 +156,10 @@ def list_attributes(
         typed_attributes.MODEL.of(device.model),
         typed_attributes.VENDOR.of(device.vendor),
         *read_attributes(stored),
+        *(
+            TypedAttribute(name, AttributeType.BOOLEAN, 'true')
+            for name in loadable or ()
+        ),
     )
 
 
@@ -142,6 +181,7 @@ def list_outdated_hosts(
     rows = session.execute(
         select(
             Deployable.typed_attributes,
+            Deployable.loadable,
             Device.hostname,
             Device.type,
             Device.model,
@@ -164,7 +204,9 @@ def _find_outdated(rows: Any, selectors: Sequence[Selector]) -> Iterator[str]:
     for row in rows:
         desired: frozenset[str] = frozenset()
         if is_reliable(row.agent, row.health):
-            attributes = list_attributes(row, row.typed_attributes, row.group_size)
+            attributes = list_attributes(
+                row, row.typed_attributes, row.group_size, row.loadable
+            )
             desired = select_traits(selectors, attributes)
         published = {
             trait for trait in row.published or () if trait.startswith(TRAIT_PREFIX)
@@ -187,6 +229,20 @@ def schedule_evaluation(session: Session, *profiles: Groups) -> bool:
     """
     if not any(list_computed_traits(group) for groups in profiles for group in groups):
         return False
-    payload = codec.dump(SelectorsPayload())
-    queue.add_job(session, NewJob(JobType.SELECTORS, payload, key=_KEY))
+    queue.add_job(session, _evaluation(_KEY))
     return True
+
+
+def finish_evaluation(session: Session, job: Job, *, repeat: bool) -> None:
+    """Remove the job.
+
+    :param repeat: write a later one, because images change without a notice
+    """
+    queue.finish_job(session, job)
+    if repeat:
+        later = _evaluation(_LATER_KEY), _LATER_MS
+        queue.add_delayed_jobs(session, [later])
+
+
+def _evaluation(key: str) -> NewJob:
+    return NewJob(JobType.SELECTORS, codec.dump(SelectorsPayload()), key=key)

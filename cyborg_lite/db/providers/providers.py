@@ -86,7 +86,9 @@ def _add_selector_traits(
     """
     if not selectors.is_reliable(row.agent, row.health):
         return provider
-    attributes = selectors.list_attributes(row, row.typed_attributes, row.group_size)
+    attributes = selectors.list_attributes(
+        row, row.typed_attributes, row.group_size, row.loadable
+    )
     names = select_traits(active, attributes)
     return replace(provider, traits=(*provider.traits, *sorted(names)))
 
@@ -151,6 +153,7 @@ _OF_HOST: Final = (
         Deployable.num_accelerators.label('total'),
         Deployable.reserved,
         Deployable.typed_attributes,
+        Deployable.loadable,
         Device.uuid.label('device_uuid'),
         Device.driver,
         Device.type,

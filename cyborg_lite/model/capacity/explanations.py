@@ -43,7 +43,7 @@ class ReasonCode(enum.StrEnum):
     STRANGERS = 'strangers'
     MANY_CANDIDATES = 'many-candidates'
     IMAGE_REFUSED = 'image-refused'
-    WITHOUT_EFFECT = 'without-effect'
+    NOT_CONSIDERED = 'not-considered'
 
 
 @dataclass(frozen=True, slots=True)

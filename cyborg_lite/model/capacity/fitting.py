@@ -23,7 +23,7 @@ from cyborg_lite.model.capacity.explanations import (
     ReasonCode,
 )
 from cyborg_lite.model.capacity.matching import can_serve_together
-from cyborg_lite.model.profiles.device_profiles import DeviceProfile
+from cyborg_lite.model.profiles.device_profiles import BITSTREAM_KEYS, DeviceProfile
 from cyborg_lite.model.profiles.selector_keys import SELECTING_KEYS
 from cyborg_lite.model.profiles.selectors import list_computed_traits
 
@@ -170,13 +170,13 @@ def list_profile_warnings(profile: DeviceProfile) -> Iterator[Reason]:
         text = 'The profile is disabled. New instances cannot use it.'
         yield Reason(ReasonCode.DISABLED, text)
     for index, group in enumerate(profile.groups):
-        keys = sorted(SELECTING_KEYS & group.keys())
+        keys = sorted((SELECTING_KEYS | BITSTREAM_KEYS) & group.keys())
         if keys and not list_computed_traits(group):
             text = (
-                f'{", ".join(keys)} has no effect: it is a condition from microversion '
-                f'2.6 on. Set the groups again with this microversion.'
+                f'Nova chooses a provider without regard to {", ".join(keys)}, because '
+                f'a microversion before 2.6 has set the groups. Set them again.'
             )
-            yield Reason(ReasonCode.WITHOUT_EFFECT, text, index)
+            yield Reason(ReasonCode.NOT_CONSIDERED, text, index)
 
 
 def _explain_host(

@@ -69,10 +69,10 @@ def _list_obstacles(
     """Yield code, text and traits of the obstacles, the most direct one first."""
     requirements = group.requirements
     ((name, amount),) = requirements.amounts
-    if not _has_matching_traits(group, provider):
-        yield _find_trait_obstacle(requirements, provider)
     if provider.rp_uuid in group.refusals:
         yield ReasonCode.IMAGE_REFUSED, group.refusals[provider.rp_uuid], ()
+    if not _has_matching_traits(group, provider):
+        yield _find_trait_obstacle(requirements, provider)
     if provider.total < amount:
         text = f'It has {provider.total} {name}, but one provider must serve {amount}.'
         yield ReasonCode.TOO_FEW_UNITS, text, ()
@@ -148,16 +148,15 @@ def explain_all_providers(
         if name == 'GPU':
             text = 'Placement has no resource class GPU: request PGPU or VGPU.'
         return Reason(ReasonCode.MISSING_CLASS, text, index, name)
-    matching = [item for item in of_class if _has_matching_traits(group, item)]
-    if not matching:
-        return _explain_traits(index, requirements, of_class)
-    loadable = [item for item in matching if item.rp_uuid not in group.refusals]
+    loadable = [item for item in of_class if item.rp_uuid not in group.refusals]
     if not loadable:
-        text = (
-            f'No {name} can load the bitstream. {group.refusals[matching[0].rp_uuid]}'
-        )
+        refusal = group.refusals[of_class[0].rp_uuid]
+        text = f'No {name} can load the bitstream. {refusal}'
         return Reason(ReasonCode.IMAGE_REFUSED, text, index, name)
-    largest = max(provider.total for provider in loadable)
+    matching = [item for item in loadable if _has_matching_traits(group, item)]
+    if not matching:
+        return _explain_traits(index, requirements, loadable)
+    largest = max(provider.total for provider in matching)
     if largest < amount:
         text = (
             f'The group requests {amount} {name}. One provider serves a whole group, '

@@ -8,11 +8,16 @@
 
     accel:same        what all units share, see ``sets.py``
 
+    accel:bitstream_id, accel:bitstream_name, accel:function_id, accel:function_name
+                      the bitstream that a bind loads. The conductor compares the
+                      image with each deployable.
+
 All of them together have one trait. The group contains the trait as required, so that
 Nova asks Placement for it. A group without this trait has no selector: clients of
 earlier microversions could use the same keys with any value.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -21,6 +26,7 @@ from cyborg_lite.errors.profiles import InvalidDeviceProfile, InvalidSelector
 from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
 from cyborg_lite.model.inventory.units import list_units
+from cyborg_lite.model.profiles.device_profiles import BITSTREAM_KEYS
 from cyborg_lite.model.profiles.selector_grammar import check_selector, parse_selector
 from cyborg_lite.model.profiles.selectors import (
     KEY,
@@ -87,7 +93,7 @@ def compile_group(
 
 
 def join_selectors(group: Mapping[str, str]) -> str | None:
-    """Return the selector, the quantities and the set as one text, or None."""
+    """Return the selector, the quantities, the set, the bitstream as text, or None."""
     conditions = [
         f'device.{declaration.name} >= {group[key]}'
         for key, declaration in sorted(_QUANTITIES.items())
@@ -95,9 +101,21 @@ def join_selectors(group: Mapping[str, str]) -> str | None:
     ]
     if group.get(SAME) in _SETS:
         conditions.append(f'device.{_SETS[group[SAME]].name} == true')
+    if name := name_bitstream_attribute(group):
+        conditions.append(f'device.{name} == true')
     if KEY in group:
         conditions.insert(0, f'({group[KEY]})' if conditions else group[KEY])
     return ' and '.join(conditions) if conditions else None
+
+
+def name_bitstream_attribute(group: Mapping[str, str]) -> str | None:
+    """Return the attribute of the deployables that can load the bitstream of a group.
+
+    No driver reports it: the conductor sets it. None: the group needs no bitstream.
+    """
+    keys = sorted(BITSTREAM_KEYS & group.keys())
+    text = '\n'.join(f'{key} {group[key]}' for key in keys)
+    return f'loads_{hashlib.sha256(text.encode()).hexdigest()[:24]}' if keys else None
 
 
 def find_selector(group: Mapping[str, str]) -> Selector | None:
@@ -108,8 +126,13 @@ def find_selector(group: Mapping[str, str]) -> Selector | None:
     """
     if not list_computed_traits(group):
         return None
-    # Clients of earlier microversions could use `accel:same` with any value.
-    return _find_compiled(group, group) or _find_compiled(group, _remove_set(group))
+    # Clients of earlier microversions could use `accel:same` with any value, and the
+    # image of an instance adds a bitstream to the group of an ARQ.
+    for ignored in (set(), {SAME}, BITSTREAM_KEYS, {SAME, *BITSTREAM_KEYS}):
+        keys = {key: group[key] for key in group if key not in ignored}
+        if selector := _find_compiled(group, keys):
+            return selector
+    return None
 
 
 def _find_compiled(
@@ -124,10 +147,6 @@ def _find_compiled(
     except InvalidSelector:
         return None
     return selector if f'trait:{selector.trait}' in group else None
-
-
-def _remove_set(group: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in group.items() if key != SAME}
 
 
 def _check_set(group_name: str, keys: Mapping[str, str]) -> None:

@@ -90,7 +90,7 @@ def test_explain_quantity_of_old_microversion_adds_warning(
 ) -> None:
     uuid = profile(database, {**ONE, 'accel:video_ram': '2GB'})
     (warning,) = explanations.explain(None, uuid, None).warnings
-    assert (warning.code, warning.group) == (ReasonCode.WITHOUT_EFFECT, 0)
+    assert (warning.code, warning.group) == (ReasonCode.NOT_CONSIDERED, 0)
 
 
 def test_explain_hidden_profile_raises(

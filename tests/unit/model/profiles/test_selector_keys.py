@@ -68,3 +68,11 @@ def test_find_selector_ignores_groups_of_earlier_microversions() -> None:
     assert find_selector(GROUP) is None
     assert find_selector({'accel:selector': 'fastest', TRAIT: 'required'}) is None
     assert find_selector({TRAIT: 'required'}) is None
+
+
+def test_find_selector_ignores_bitstream_of_image() -> None:
+    group = {**compile_keys(selector='device.memory_mib > 1'), 'accel:function_id': 'f'}
+    selector = find_selector(group)
+    assert selector is not None
+    assert 'loads_' not in selector.text
+    assert find_selector(compile_keys(function_id='f')) is not None
