@@ -91,6 +91,8 @@ class LivenessMonitor:
         # the database when the services are read.
         bus_works = self.check_bus()
         oldest = self.database.read(clock.read_time_before, self.down_after)
+        if self._last_oldest is None or oldest < self._last_oldest:
+            self.database.write(services.limit_heartbeats)
         stale = self.database.read(services.list_stale_services, oldest)
         if self._receiving_since is None or self._had_outage(moment, oldest):
             self._receiving_since = moment

@@ -211,6 +211,12 @@ def delete_service(session: Session, uuid: str) -> None:
 # --- states ---
 
 
+def limit_heartbeats(session: Session) -> None:
+    """Let heartbeats end now that are later: the database clock has been set back."""
+    later = update(Row).where(Row.heartbeat_at > now_utc())
+    change(session, later.values(heartbeat_at=now_utc()))
+
+
 def list_stale_services(session: Session, oldest: datetime) -> tuple[Service, ...]:
     """Return the services whose stored state contradicts their last heartbeat.
 

@@ -60,6 +60,7 @@ from cyborg_lite.model.operations import NewOperation, OperationKind, OperationS
 
 _ERROR_MAX_LENGTH: Final = 1000
 _MAX_ADVANCED: Final = 1000  # jobs per call, because databases limit parameters
+_MAX_SKEW_MS: Final = 10_000  # between the clocks of the servers of one database
 
 _DEADLINE: Final = now_ms() + bindparam('limit_ms', type_=BigInteger)
 _TIMES: Final = {'run_after': now_ms(), 'created_at': now_ms(), 'deadline': _DEADLINE}
@@ -532,13 +533,17 @@ def return_jobs(session: Session, owner: Owner, uuids: Sequence[str]) -> None:
 def advance_jobs(session: Session) -> int:
     """Let jobs run now that wait for longer than any job may; return their number.
 
-    The clock of the database has been set back since they were postponed or leased. A
-    conductor that lives has renewed its leases since.
+    The clock of the database has been set back since they were created, postponed or
+    leased. A conductor that lives has renewed its leases since. A deadline keeps its
+    distance from the creation.
     """
     latest = now_ms() + literal_column(str(LONGEST_WAIT_MS))
+    waits = and_(Row.state == JobState.WAITING, Row.run_after > now_ms())
+    is_running = Row.state == JobState.RUNNING
+    was_created_later = Row.created_at > now_ms() + literal_column(str(_MAX_SKEW_MS))
     is_later = or_(
-        and_(Row.state == JobState.WAITING, Row.run_after > latest),
-        and_(Row.state == JobState.RUNNING, Row.lease_until > latest),
+        and_(waits, or_(Row.run_after > latest, was_created_later)),
+        and_(is_running, or_(Row.lease_until > latest, was_created_later)),
     )
     # The SELECT locks nothing, and nearly always returns nothing. A comparison in
     # ``_DUE`` would cost the range of the index: PostgreSQL and SQLite would read all
@@ -548,7 +553,18 @@ def advance_jobs(session: Session) -> int:
         return 0
     advanced = update(Row).where(Row.id.in_(ids), is_later)
     lease_end = case((Row.lease_until > latest, now_ms() - 1), else_=Row.lease_until)
-    return change(session, advanced.values(run_after=now_ms(), lease_until=lease_end))
+    number = change(session, advanced.values(run_after=now_ms(), lease_until=lease_end))
+    # MariaDB evaluates the values in their order, each with the columns set before.
+    shifted = update(Row).where(Row.id.in_(ids), was_created_later)
+    deadline = case(
+        (Row.deadline == CANCELLED, CANCELLED),
+        else_=Row.deadline - Row.created_at + now_ms(),
+    )
+    change(
+        session,
+        shifted.ordered_values((Row.deadline, deadline), (Row.created_at, now_ms())),
+    )
+    return number
 
 
 def count_jobs(session: Session) -> tuple[JobCount, ...]:

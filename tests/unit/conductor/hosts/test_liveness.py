@@ -3,6 +3,7 @@
 
 import logging
 import threading
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -154,6 +155,17 @@ def test_liveness_database_clock_jump_waits_before_marking_down(
         conductor.liveness.check_services(LATER + moment)
         states.append(service_states(database)[HOST])
     assert states == ['up', 'up', 'down']
+
+
+def test_liveness_ends_heartbeats_from_before_a_clock_step(database: Database) -> None:
+    """Agents that died before the clock was set back would count as up until then."""
+    record_heartbeat(database, HOST)
+    in_an_hour = datetime.now(UTC) + timedelta(hours=1)
+    later = update(Service).values(heartbeat_at=in_an_hour)
+    database.write(lambda session: session.execute(later))
+    Conductor(database).liveness.check_services(0.0)
+    is_later = select(Service.id).where(Service.heartbeat_at > now_utc())
+    assert database.read(lambda session: session.scalars(is_later).all()) == []
 
 
 def test_liveness_without_bus_marks_resumed_agent_up(database: Database) -> None:

@@ -3,6 +3,7 @@
 
 import random
 from collections.abc import Iterator
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -10,7 +11,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import binding, release, usages
-from cyborg_lite.db.core.clock import read_now_ms
+from cyborg_lite.db.core.clock import now_ms, read_now_ms
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, Lease
 from cyborg_lite.db.jobs import outbox, queue
@@ -162,9 +163,13 @@ def test_renew_lease_has_one_owner(database: Database) -> None:
     assert database.write(outbox.renew_lease, SECOND)
 
 
-def test_renew_lease_overdue_is_taken_over(database: Database) -> None:
+@pytest.mark.parametrize('until', [1, now_ms() + 3_600_000])
+def test_renew_lease_of_impossible_time_is_taken_over(
+    database: Database, until: Any
+) -> None:
     assert database.write(outbox.renew_lease, FIRST)
-    database.write(lambda session: session.execute(update(Lease).values(lease_until=1)))
+    end_lease = update(Lease).values(lease_until=until)
+    database.write(lambda session: session.execute(end_lease))
     assert database.write(outbox.renew_lease, SECOND)
     assert not database.write(outbox.renew_lease, FIRST)
 

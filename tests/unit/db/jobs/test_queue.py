@@ -171,6 +171,25 @@ def test_advance_jobs_ends_lease_from_before_a_clock_step(database: Database) ->
     assert leased.uuid == job.uuid
 
 
+@pytest.mark.parametrize('is_cancelled', [False, True])
+def test_advance_jobs_keeps_limit_after_clock_was_set_back(
+    database: Database, is_cancelled: bool
+) -> None:
+    """An hour later the job would otherwise still have its minute."""
+    _add_running_job(database, limit_ms=60_000)
+    hour = 3_600_000
+    deadline = queue.CANCELLED if is_cancelled else Row.deadline + hour
+    created = update(Row).values(created_at=Row.created_at + hour, deadline=deadline)
+    database.write(lambda session: session.execute(created))
+    assert database.write(queue.advance_jobs) == 1
+    ends = select(Row.deadline - now_ms(), Row.created_at - now_ms(), Row.deadline)
+    limit, age, stored = database.read(lambda session: session.execute(ends).one())
+    assert limit is not None
+    assert limit <= 60_000
+    assert age <= 0
+    assert (stored == queue.CANCELLED) == is_cancelled
+
+
 def test_lease_jobs_expired_job_of_full_host_is_leased(database: Database) -> None:
     for limit_ms in (60_000, 1000):
         new = NewJob(JobType.BIND, limit_ms=limit_ms, host='compute-1')
