@@ -59,8 +59,8 @@ def test_history_of_instance_outlives_arqs_until_retention(
     instance = str(uuid4())
     uuids, (living,) = add_arqs(database, 2), add_arqs(database, 1)
     fail_bind(database, uuids, instance)
-    again = nova.patch('/accelerator_requests', {uuids[0]: build_bind(instance)})
-    assert again.status == 409
+    refused = nova.patch('/accelerator_requests', {uuids[0]: build_bind(instance)})
+    assert refused.status == 409
     assert nova.delete(f'/accelerator_requests?instance={instance}').status == 204
     assert nova.get(f'/accelerator_requests?instance={instance}').json['arqs'] == []
 
