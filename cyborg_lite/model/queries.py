@@ -23,6 +23,30 @@ class Query:
     brief: bool = False  # True: omit the attributes of deployables
 
 
+_TIMES: Final = ('created_at', 'updated_at')
+SORT_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    'accelerator_requests': (
+        *('uuid', 'state', 'hostname', 'instance_uuid', 'device_profile_name'),
+        *_TIMES,
+    ),
+    'attributes': ('uuid', 'deployable_id', 'key', *_TIMES),
+    'bitstreams': ('image_uuid', 'image_name', 'size'),
+    'deployables': ('uuid', 'name', 'num_accelerators', 'driver_name', *_TIMES),
+    'device_profiles': (
+        *('uuid', 'name', 'description', 'enabled', 'is_public'),
+        *_TIMES,
+    ),
+    'devices': ('uuid', 'type', 'vendor', 'model', 'hostname', 'status', *_TIMES),
+    'hosts': ('name',),
+    'operations': ('uuid', 'kind', 'state', 'project_id', 'created_at'),
+    'services': (
+        *('uuid', 'hostname', 'binary', 'state'),
+        *('started_at', 'heartbeat_at'),
+    ),
+    'usages': ('project_id', 'resource_class', 'device_profile_name', 'unit_hours'),
+}
+"""Fields by which clients may sort a list, by the last word of its path."""
+
 LATEST_FIRST: Final = Query(descending=True)
 
 

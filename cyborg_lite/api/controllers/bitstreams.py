@@ -9,9 +9,9 @@ from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_4, V2_5
 from cyborg_lite.api.views.bitstreams import BitstreamList, BitstreamView
+from cyborg_lite.model.queries import SORT_KEYS
 
 _FILTERS: Final = ('vendor', 'board', 'region', 'function')
-_SORTS: Final = ('image_uuid', 'image_name', 'size')
 
 
 class BitstreamCollection(Resource):
@@ -39,5 +39,5 @@ class BitstreamCollection(Resource):
             deployable = arguments.parse_uuid('deployable', values['deployable'])
         query = paging.build_query(call)
         records = self.conductor.list_bitstreams(call.caller, filters, deployable)
-        page = paging.select_page(query, records, *_SORTS)
+        page = paging.select_page(query, records, *SORT_KEYS['bitstreams'])
         return BitstreamList(page, paging.build_next_link(call, query, page))

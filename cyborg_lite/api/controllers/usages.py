@@ -12,14 +12,9 @@ from cyborg_lite.api.microversion import V2_7
 from cyborg_lite.api.views.usages import LimitList, UsageList
 from cyborg_lite.errors.base import Forbidden, InvalidInput
 from cyborg_lite.model.arqs.usages import MAX_DAYS, UsageQuery
+from cyborg_lite.model.queries import SORT_KEYS
 from cyborg_lite.model.text import format_value, is_storable
 
-_SORTS: Final = (
-    'project_id',
-    'resource_class',
-    'device_profile_name',
-    'unit_hours',
-)
 _DEFAULT_DAYS: Final = 30
 _LONGEST_TEXT: Final = 40  # characters of a time
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -43,7 +38,7 @@ class UsageCollection(Resource):
             reason = 'The use of other projects is shown to administrators only.'
             raise Forbidden(reason=reason)
         report = self.conductor.sum_usages(call.caller, period)
-        page = paging.select_page(query, report.usages, *_SORTS)
+        page = paging.select_page(query, report.usages, *SORT_KEYS['usages'])
         return UsageList(
             start=_to_time(period.start),
             end=_to_time(report.end),

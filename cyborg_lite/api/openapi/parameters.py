@@ -12,6 +12,7 @@ from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, V2_5, Microversion
 from cyborg_lite.api.openapi.routes import Route
 from cyborg_lite.api.openapi.view_schemas import describe_versions
 from cyborg_lite.api.schemas.arguments import IN_PATH, IN_QUERY
+from cyborg_lite.model.queries import SORT_KEYS
 
 Document = dict[str, Any]  # JSON
 
@@ -98,11 +99,20 @@ def _list_query_parameters(route: Route) -> Iterator[Document]:
             # Values separated by commas.
             extension |= {'style': 'form', 'explode': False}
             description = {**description, 'schema': schema}
+        if name == 'sort_key':
+            description = {**description, 'schema': {'enum': _list_sort_keys(route)}}
         yield {'in': 'query', 'name': name, **description, **extension}
     if route.filters:
         fields = {'type': 'string', 'enum': list(route.filters)}
         yield _build_filter('field', fields)
         yield _build_filter('value', {'type': 'string'})
+
+
+def _list_sort_keys(route: Route) -> list[str]:
+    """Return the sort keys of a list, and the former name of one before 2.7."""
+    keys = SORT_KEYS[route.path.rpartition('/')[2]]
+    former = [name for name in route.older if name == 'host' and 'hostname' in keys]
+    return [*keys, *former]
 
 
 def _list_field_parameters(route: Route, newest: Microversion) -> Iterator[Document]:

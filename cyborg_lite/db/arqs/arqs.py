@@ -71,7 +71,7 @@ from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.inventory.host_report import HandleType
 from cyborg_lite.model.profiles.device_profiles import Group
 from cyborg_lite.model.profiles.image_properties import add_image_properties
-from cyborg_lite.model.queries import Query
+from cyborg_lite.model.queries import SORT_KEYS, Query
 from cyborg_lite.model.text import is_storable
 
 # A bound ARQ is Unknown while its device is lost. If its handle needs the host, it is
@@ -208,16 +208,7 @@ _ARQS: Final = Collection(
         'project_id',
         state=_STATE,
     ),
-    sorts=name_columns(
-        Row,
-        'uuid',
-        'state',
-        'created_at',
-        'updated_at',
-        'hostname',
-        'instance_uuid',
-        'device_profile_name',
-    ),
+    sorts=name_columns(Row, *SORT_KEYS['accelerator_requests']),
 )
 
 

@@ -38,7 +38,7 @@ from cyborg_lite.errors.devices import (
 )
 from cyborg_lite.model.devices.devices import Attribute, DeployableRecord
 from cyborg_lite.model.inventory.attribute_keys import attribute_sort_key
-from cyborg_lite.model.queries import Query
+from cyborg_lite.model.queries import SORT_KEYS, Query
 
 _PARENT: Final = aliased(Row)
 _ROOT: Final = aliased(Row)
@@ -58,15 +58,7 @@ _DEPLOYABLES: Final = Collection(
         .scalar_subquery(),
         root_uuid=select(_ROOT.uuid).where(_ROOT.id == Row.root_id).scalar_subquery(),
     ),
-    sorts=name_columns(
-        Row,
-        'uuid',
-        'name',
-        'num_accelerators',
-        'driver_name',
-        'created_at',
-        'updated_at',
-    ),
+    sorts=name_columns(Row, *SORT_KEYS['deployables']),
     prefixes={'name_prefix': Row.name},
 )
 
@@ -120,9 +112,7 @@ def _attributes(session: Session, query: Query) -> dict[int, list[Attribute]]:
 _ATTRIBUTES: Final = Collection(
     AttributeRow,
     filters=name_columns(AttributeRow, 'uuid', 'deployable_id', 'key'),
-    sorts=name_columns(
-        AttributeRow, 'uuid', 'deployable_id', 'key', 'created_at', 'updated_at'
-    ),
+    sorts=name_columns(AttributeRow, *SORT_KEYS['attributes']),
     visible=AttributeRow.hidden.is_(False),
 )
 

@@ -53,7 +53,7 @@ from cyborg_lite.model.devices.impact import DeviceImpact
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, Health
 from cyborg_lite.model.jobs import JobType
-from cyborg_lite.model.queries import Query
+from cyborg_lite.model.queries import SORT_KEYS, Query
 
 _HAS_CONFLICT: Final = Row.conflict != ''
 SHOWN_HEALTH: Final = case((_HAS_CONFLICT, Health.CONFLICT.value), else_=Row.health)
@@ -73,17 +73,7 @@ _DEVICES: Final = Collection(
         'model',
         health=SHOWN_HEALTH,
     ),
-    sorts=name_columns(
-        Row,
-        'uuid',
-        'type',
-        'vendor',
-        'model',
-        'hostname',
-        'status',
-        'created_at',
-        'updated_at',
-    ),
+    sorts=name_columns(Row, *SORT_KEYS['devices']),
 )
 
 

@@ -53,7 +53,7 @@ from cyborg_lite.model.hosts.hosts import HostArq, HostSummary, RemovedHost
 from cyborg_lite.model.hosts.services import AGENT, ServiceState
 from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.operations import NewOperation
-from cyborg_lite.model.queries import Page, Query
+from cyborg_lite.model.queries import SORT_KEYS, Page, Query
 from cyborg_lite.model.text import format_value, is_storable
 
 _MAX_NAMED_ARQS: Final = 10  # in the text of an error
@@ -97,7 +97,7 @@ def list_hosts(session: Session, query: Query = _ANY) -> tuple[HostSummary, ...]
     :param query: filters ``name`` and ``agent``; the only sort key is ``name``
     :raises InvalidInput: an unknown sort key, or a marker that is no cursor of hosts
     """
-    if query.sort_key not in (None, 'name'):
+    if query.sort_key not in (None, *SORT_KEYS['hosts']):
         raise InvalidInput(reason=f'Unknown sort key {format_value(query.sort_key)}.')
     statement = _SUMMARY.select().select_from(_NAMES)
     statement = statement.outerjoin(Service, Service.is_agent_of(_NAME))

@@ -40,16 +40,15 @@ from cyborg_lite.model.hosts.services import (
     ServiceState,
 )
 from cyborg_lite.model.jobs import NewJob
-from cyborg_lite.model.queries import Query
+from cyborg_lite.model.queries import SORT_KEYS, Query
 
 _SERVICES: Final = Collection(
     Row,
     filters=name_columns(Row, 'uuid', 'binary', 'state', hostname=Row.host),
-    sorts=name_columns(
-        Row,
-        *('uuid', 'binary', 'state', 'started_at', 'heartbeat_at'),
-        hostname=Row.host,
-    ),
+    sorts={
+        name: getattr(Row, 'host' if name == 'hostname' else name)
+        for name in SORT_KEYS['services']
+    },
 )
 SYNCS_PER_SECOND: Final = 20
 """Rate at which the Placement sync jobs start when many agents go down or come back."""

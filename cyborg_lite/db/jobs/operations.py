@@ -31,7 +31,7 @@ from cyborg_lite.model.operations import (
     Operation,
     OperationState,
 )
-from cyborg_lite.model.queries import Query
+from cyborg_lite.model.queries import SORT_KEYS, Query
 
 Failure = CyborgError | str
 """Why a job has failed: an error, or a text for which there is no code."""
@@ -189,11 +189,12 @@ _OPERATION: Final = Record(
     Row,
     progress=From(_read_progress, Row.state, Row.progress, Row.jobs, Row.pending),
 )
-_SHOWN: Final = ('uuid', 'kind', 'state', 'project_id', 'created_at')
 _OPERATIONS: Final = Collection(
     Row,
-    filters=name_columns(Row, *_SHOWN[:-1], subject=Row.subject_id),
-    sorts=name_columns(Row, *_SHOWN),
+    filters=name_columns(
+        Row, 'uuid', 'kind', 'state', 'project_id', subject=Row.subject_id
+    ),
+    sorts=name_columns(Row, *SORT_KEYS['operations']),
 )
 
 

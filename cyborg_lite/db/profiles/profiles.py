@@ -62,22 +62,13 @@ from cyborg_lite.errors.profiles import (
 from cyborg_lite.model.notifications import CREATED, DELETED, UPDATED
 from cyborg_lite.model.profiles.alternatives import list_all_groups
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
-from cyborg_lite.model.queries import Query
+from cyborg_lite.model.queries import SORT_KEYS, Query
 from cyborg_lite.model.text import is_storable
 
 _PROFILES: Final = Collection(
     Row,
     filters=name_columns(Row, 'uuid', 'enabled', 'is_public'),
-    sorts=name_columns(
-        Row,
-        'uuid',
-        'name',
-        'description',
-        'created_at',
-        'updated_at',
-        'enabled',
-        'is_public',
-    ),
+    sorts=name_columns(Row, *SORT_KEYS['device_profiles']),
     prefixes={'name_prefix': Row.name},
 )
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from cyborg_lite.api.microversion import MAXIMUM
 from tests.support.api.api_document import load_document
+from tests.support.api.conversation import Client
 
 SPELLINGS: Final = {
     'hostname': {'host', 'host_name'},
@@ -35,7 +36,20 @@ def list_names(node: Any, place: str) -> Iterator[tuple[str, str]]:
                 yield from list_names(item, f'{place}/{key}')
 
 
-NAMES: Final = list(list_names(load_document(MAXIMUM), ''))
+def list_sort_keys(document: Any) -> Iterator[tuple[str, str]]:
+    """Yield path and word of each sort key."""
+    for path, operations in document['paths'].items():
+        for parameter in operations.get('get', {}).get('parameters', ()):
+            if parameter.get('name') == 'sort_key':
+                yield from ((path, key) for key in parameter['schema']['enum'])
+
+
+DOCUMENT: Final = load_document(MAXIMUM)
+SORT_KEYS: Final = list(list_sort_keys(DOCUMENT))
+NAMES: Final = [
+    *list_names(DOCUMENT, ''),
+    *((f'paths{path}', key) for path, key in SORT_KEYS),
+]
 
 
 def test_newest_document_has_one_spelling_per_fact() -> None:
@@ -50,3 +64,13 @@ def test_only_hardware_and_values_have_a_type() -> None:
     assert {place.rpartition('/')[2].removeprefix('Partial') for place in places} == (
         OF_HARDWARE
     )
+
+
+def test_sort_keys_are_those_that_service_accepts(client: Client) -> None:
+    """At each list the words of the document are accepted, and another is refused."""
+    latest = client.at('latest')
+    for path, key in SORT_KEYS:
+        answer = latest.get(f'{path.removeprefix("/v2")}?sort_key={key}')
+        assert answer.status == 200, (path, key)
+    for path in {path for path, _ in SORT_KEYS}:
+        assert latest.get(f'{path.removeprefix("/v2")}?sort_key=id').status == 400, path
