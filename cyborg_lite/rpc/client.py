@@ -65,6 +65,7 @@ class Client:
             method.find_version(arguments),
             timeout,
             has_answer=method.terms.has_answer,
+            is_patient=method.terms.is_patient,
         )
 
 
@@ -85,7 +86,7 @@ class AgentsClient(Client):
         host, *arguments = values
         message = self._build_message(method, arguments, keywords)
         try:
-            answer = self._send(context, replace(message, host=host))
+            answer = self._send(context, replace(message, host=host, is_patient=False))
         except ServiceUnavailable as error:
             raise HostAway(host=host) from error
         return load_answer(method.answer, answer, MAX_SIZE)

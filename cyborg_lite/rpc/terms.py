@@ -43,6 +43,14 @@ class Terms:
     is_short: bool = False
     """True: the message is so frequent that its signature, not it, names the host."""
 
+    @property
+    def is_patient(self) -> bool:
+        """Return True if a call waits for a broker that restarts.
+
+        Agents repeat their calls, and a method with a timeout of its own must be quick.
+        """
+        return self.senders == {Role.API} and self.timeout is None
+
     def __call__(self, method: F) -> F:
         """Declare these terms for a method, which stays as it is."""
         method.terms = self  # type: ignore[attr-defined]  # read by `find_terms`

@@ -57,6 +57,10 @@ _STOP_CHECK_INTERVAL: Final = 1.0
 # ever and starts the timeout afterwards, so the caller would never get an error.
 _RETRIES: Final = 1
 
+# For calls of the API: with the pauses of the library, which are 1, 3, 5 and 7 s, the
+# broker may be away for 16 s. A call that no queue has accepted has no effect.
+_PATIENT_RETRIES: Final = 4
+
 
 _RABBIT: Final = 'oslo_messaging_rabbit'
 _RABBIT_SCHEME: Final = 'rabbit'
@@ -329,6 +333,7 @@ class Message:
     timeout: float | None = None  # seconds to wait for the answer; None: configured
     has_answer: bool = True
     host: str = ''  # of the server; empty: any server
+    is_patient: bool = False  # True: wait for a broker that restarts
 
 
 class Caller:
@@ -359,7 +364,7 @@ class Caller:
         client, arguments = self._prepare_client(message), message.arguments
         signer = find_signer(self._transport)
         with self._translate_failures(message.method):
-            _check_reachable(self._transport)
+            _check_reachable(self._transport, _count_retries(message))
             if signer is not None:
                 receiver = Peer(self._role, message.host)
                 client = SignedCaller(signer, client, receiver)
@@ -380,7 +385,10 @@ class Caller:
             raise ServiceUnavailable(what=f'cyborg-lite-{self._role}') from error
 
     def _prepare_client(self, message: Message) -> oslo_messaging.RPCClient:
-        options: dict[str, Any] = {'version': message.since}
+        options: dict[str, Any] = {
+            'version': message.since,
+            'retry': _count_retries(message),
+        }
         if message.host:
             options['server'] = message.host
         if message.timeout is not None:
@@ -405,6 +413,10 @@ class Caller:
         self._last_reason = reason
 
 
+def _count_retries(message: Message) -> int:
+    return _PATIENT_RETRIES if message.is_patient else _RETRIES
+
+
 def supports_notifications(bus: oslo_messaging.Transport) -> bool:
     """Return False for a transport inside one process, without a broker."""
     return not isinstance(bus._driver, local.LocalDriver)
@@ -423,7 +435,7 @@ def check_connection(bus: oslo_messaging.Transport) -> None:
         raise ServiceUnavailable(what='RabbitMQ') from error
 
 
-def _check_reachable(bus: oslo_messaging.Transport) -> None:
+def _check_reachable(bus: oslo_messaging.Transport, retries: int = _RETRIES) -> None:
     """Check that the broker is reachable before the first call.
 
     The library creates the reply queue with the first call, and without a retry limit.
@@ -434,5 +446,5 @@ def _check_reachable(bus: oslo_messaging.Transport) -> None:
     driver = bus._driver
     brokered = isinstance(driver, amqpdriver.AMQPDriverBase)
     if brokered and driver._reply_q is None:
-        with driver._get_connection(retry=_RETRIES):
+        with driver._get_connection(retry=retries):
             pass

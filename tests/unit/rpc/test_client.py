@@ -52,7 +52,8 @@ def test_call_sends_arguments_and_returns_typed_answer(sender: Sender) -> None:
     client = build_conductor(sender)
     assert client.grant_profile_access(daemon_context(), 'u', ['q']) == ('p', 'q')
     arguments = {'uuid': 'u', 'projects': ['q']}
-    assert sender.message == Message('grant_profile_access', arguments, '1.0')
+    expected = Message('grant_profile_access', arguments, '1.0', is_patient=True)
+    assert sender.message == expected
 
 
 @pytest.mark.parametrize(
