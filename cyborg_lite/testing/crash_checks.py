@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.arqs.arqs import State
@@ -23,6 +23,8 @@ from cyborg_lite.testing.crash_points import CrashPoint
 from cyborg_lite.testing.driver_checks import ConformanceError, expect
 
 __all__ = ['CRASH_CHECKS', 'Scenario']
+
+T = TypeVar('T')
 
 Action = Callable[[Cloud], None]
 HostStates = Sequence[str]  # results after the bind, results after the release
@@ -53,21 +55,37 @@ CRASH_CHECKS: Final[Sequence[Callable[[Scenario, Path], None]]] = (
 )
 
 
-def _check_all_points(scenario: Scenario, root: Path, action: Action) -> None:
+def check_all_points(
+    scenario: Scenario,
+    root: Path,
+    run: Callable[[Cloud], T],
+    compare: Callable[[T, T], None],
+) -> None:
+    """Repeat a run with a crash at each of its points.
+
+    :param compare: checks the result of a run against that without a crash
+    :raises ConformanceError: a result or a step differs
+    """
     root.mkdir(parents=True, exist_ok=True)
     with closing(CrashDatabases(root)) as databases:
         no_crash = CrashPoint()
-        cloud = Cloud(scenario, databases, root / 'unharmed', no_crash)
-        expected = _bind_and_delete(cloud, action)
+        expected = run(Cloud(scenario, databases, root / 'unharmed', no_crash))
         for number, point in enumerate(no_crash.points):
             directory = root / f'point-{number}'
             cloud = Cloud(scenario, databases, directory, CrashPoint(number))
             try:
-                _compare_states(_bind_and_delete(cloud, action), expected)
+                compare(run(cloud), expected)
                 reached = cloud.crash_point.reached
                 expect(reached == point, 'the steps differ from those of the first run')
             except ConformanceError as error:
                 raise ConformanceError(f'after a crash {point}: {error}') from error
+
+
+def _check_all_points(scenario: Scenario, root: Path, action: Action) -> None:
+    def run(cloud: Cloud) -> HostStates:
+        return _bind_and_delete(cloud, action)
+
+    check_all_points(scenario, root, run, _compare_states)
 
 
 def _bind_and_delete(cloud: Cloud, crashing: Action) -> HostStates:

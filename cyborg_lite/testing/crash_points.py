@@ -5,14 +5,13 @@ A step is a transaction, a call to another service, or a change to the host. Not
 else of a killed process persists. A first run without a crash records all points.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.drivers.host.kernel import Kernel
-from cyborg_lite.testing.fault_injection import ProcessCrash
+from cyborg_lite.testing.fault_injection import ProcessCrash, StepKernel
 
 T = TypeVar('T')
 
@@ -82,25 +81,9 @@ class CrashableDatabase(Database):
             return super().write(work, *args, **kwargs)
 
 
-class CrashableKernel:
+class CrashableKernel(StepKernel):
     """A kernel in which each change to the host is a step of the agent."""
 
     def __init__(self, real: Kernel, crash_point: CrashPoint) -> None:
-        self._real = real
-        self._crash_point = crash_point
-
-    def write(self, root: Path, path: str, text: str) -> None:
-        with self._crash_point.step(f'the write to {path}'):
-            self._real.write(root, path, text)
-
-    def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
-        with self._crash_point.step(f'the run of {tool}'):
-            return self._real.run(root, tool, arguments)
-
-    def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
-        with self._crash_point.step(f'the run of {command[0]}'):
-            return self._real.load(command, seconds)
-
-    def holders(self, root: Path, files: Sequence[str]) -> list[int]:
-        """Return the processes that have a file open. This is not a step."""
-        return self._real.holders(root, files)
+        self.real = real
+        self.step = crash_point.step  # type: ignore[method-assign]  # same signature

@@ -5,7 +5,8 @@ import enum
 import errno
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -135,9 +136,34 @@ class FaultKind(enum.Enum):
     HANG = enum.auto()  # the change blocks until `resume` is set
 
 
+class StepKernel:
+    """Passes each change to another kernel; a change is a step."""
+
+    real: Kernel
+
+    def step(self, description: str) -> AbstractContextManager[None]:
+        """Return the context of a change."""
+        raise NotImplementedError
+
+    def write(self, root: Path, path: str, text: str) -> None:
+        with self.step(f'the write to {path}'):
+            self.real.write(root, path, text)
+
+    def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
+        with self.step(f'the run of {tool}'):
+            return self.real.run(root, tool, arguments)
+
+    def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
+        with self.step(f'the run of {command[0]}'):
+            return self.real.load(command, seconds)
+
+    def holders(self, root: Path, files: Sequence[str]) -> list[int]:
+        return self.real.holders(root, files)
+
+
 @dataclass
-class FaultyKernel:
-    """Passes all changes to another kernel and injects a fault into one of them."""
+class FaultyKernel(StepKernel):
+    """A kernel with a fault in one of the changes."""
 
     real: Kernel
     fault: FaultKind = FaultKind.NONE
@@ -145,38 +171,17 @@ class FaultyKernel:
     changes: int = 0  # number of changes so far
     resume: threading.Event = field(default_factory=threading.Event)
 
-    def write(self, root: Path, path: str, text: str) -> None:
-        is_faulty = self._begin()
-        self.real.write(root, path, text)
-        self._end(is_faulty)
-
-    def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
-        is_faulty = self._begin()
-        result = self.real.run(root, tool, arguments)
-        self._end(is_faulty)
-        return result
-
-    def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
-        is_faulty = self._begin()
-        result = self.real.load(command, seconds)
-        self._end(is_faulty)
-        return result
-
-    def holders(self, root: Path, files: Sequence[str]) -> list[int]:
-        """Return the processes that have a file open. This is not a change."""
-        return self.real.holders(root, files)
-
-    def _begin(self) -> bool:
-        is_faulty = self.changes == self.at
+    @contextmanager
+    def step(self, description: str) -> Iterator[None]:
+        """Count a change, and inject the fault into the faulty one."""
+        fault = self.fault if self.changes == self.at else FaultKind.NONE
         self.changes += 1
-        if is_faulty and self.fault is FaultKind.REFUSAL:
+        if fault is FaultKind.REFUSAL:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        if is_faulty and self.fault is FaultKind.CRASH_BEFORE:
+        if fault is FaultKind.CRASH_BEFORE:
             raise ProcessCrash
-        if is_faulty and self.fault is FaultKind.HANG:
+        if fault is FaultKind.HANG:
             self.resume.wait()
-        return is_faulty
-
-    def _end(self, is_faulty: bool) -> None:
-        if is_faulty and self.fault is FaultKind.CRASH_AFTER:
+        yield
+        if fault is FaultKind.CRASH_AFTER:
             raise ProcessCrash

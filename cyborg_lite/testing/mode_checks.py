@@ -6,7 +6,6 @@ and no guest uses the device.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,8 +16,8 @@ from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.modes import list_inventory
 from cyborg_lite.model.inventory.host_report import Device
-from cyborg_lite.testing.cloud import Cloud, CrashDatabases, Scenario
-from cyborg_lite.testing.crash_points import CrashPoint
+from cyborg_lite.testing.cloud import Cloud, Scenario
+from cyborg_lite.testing.crash_checks import check_all_points
 from cyborg_lite.testing.driver_checks import (
     HOSTNAME,
     Bench,
@@ -110,23 +109,11 @@ def check_failed_set_mode_is_undone(bench: Bench, root: Path) -> None:
 
 def check_mode_change_survives_crashes(scenario: Scenario, root: Path) -> None:
     """Check that a mode is set and its device offered, after a crash at any step."""
-    root.mkdir(parents=True, exist_ok=True)
-    with closing(CrashDatabases(root)) as databases:
-        no_crash = CrashPoint()
-        cloud = Cloud(scenario, databases, root / 'unharmed', no_crash)
-        expected = _change_mode(cloud)
-        for number, point in enumerate(no_crash.points):
-            directory = root / f'point-{number}'
-            cloud = Cloud(scenario, databases, directory, CrashPoint(number))
-            try:
-                expect(
-                    _change_mode(cloud) == expected,
-                    'the results differ from those without a crash',
-                )
-                reached = cloud.crash_point.reached
-                expect(reached == point, 'the steps differ from those of the first run')
-            except ConformanceError as error:
-                raise ConformanceError(f'after a crash {point}: {error}') from error
+
+    def compare(results: str, expected: str) -> None:
+        expect(results == expected, 'the results differ from those without a crash')
+
+    check_all_points(scenario, root, _change_mode, compare)
 
 
 MODE_CHECKS: Final[Sequence[Callable[[Bench, Path], None]]] = (

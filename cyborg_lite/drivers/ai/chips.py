@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """AI processors that are given to a guest as a whole."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from oslo_config import cfg, types
@@ -40,26 +40,12 @@ class Ascend(AiChip):
     """Driver for Huawei Ascend processors."""
 
     NAME: ClassVar[str] = 'ascend_driver'
-    VENDOR: ClassVar[str] = '19e5'
-    VENDOR_NAME: ClassVar[str] = 'HUAWEI'
-    HOST_DRIVERS: ClassVar[tuple[str, ...]] = ('devdrv_device_driver',)
-    MODELS: ClassVar[Mapping[str, str]] = {
-        'd100': 'Ascend 310',
-        'd500': 'Ascend 310P',
-        'd801': 'Ascend 910',
-        'd802': 'Ascend 910B',
-        'd803': 'Ascend 910_93',
-    }
 
 
 class Gaudi(AiChip):
     """Driver for Habana Gaudi processors."""
 
     NAME: ClassVar[str] = 'habana_driver'
-    VENDOR: ClassVar[str] = '1da3'
-    VENDOR_NAME: ClassVar[str] = 'HABANA'
-    HOST_DRIVERS: ClassVar[tuple[str, ...]] = ('habanalabs',)
-    MODELS: ClassVar[Mapping[str, str]] = {'1000': 'Gaudi', '1020': 'Gaudi2'}
 
     def find_fault(self, function: PciFunction) -> str | None:
         """Return the status of a processor that malfunctions (kernel: ABI/habanalabs).

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inspur FPGA cards. There is no known tool that loads bitstreams into them."""
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from cyborg_lite.drivers.fpga.driver import FpgaDriver
@@ -11,6 +10,3 @@ class InspurFpga(FpgaDriver):
     """Driver for Inspur FPGA cards, offered as a whole."""
 
     NAME: ClassVar[str] = 'inspur_fpga_driver'
-    VENDOR: ClassVar[str] = '1bd4'
-    VENDOR_NAME: ClassVar[str] = 'INSPUR'
-    MODELS: ClassVar[Mapping[str, str]] = {'a115': 'F10A'}

@@ -63,8 +63,6 @@ class IntelFpga(ProgrammableFpgaDriver, ModesPciDriver):
     """Driver for Intel FPGA cards: one region per port, loaded through the PF."""
 
     NAME: ClassVar[str] = 'intel_fpga_driver'
-    VENDOR: ClassVar[str] = '8086'
-    VENDOR_NAME: ClassVar[str] = 'intel'
     TOOL: ClassVar[str] = 'fpgaconf'
     READERS: ClassVar[Mapping[str, ReadsHeader]] = {'gbs': files.read_gbs}
     IMAGE_DRIVERS: ClassVar[tuple[str, ...]] = ('dfl-pci', 'intel-fpga-pci')
@@ -74,12 +72,6 @@ class IntelFpga(ProgrammableFpgaDriver, ModesPciDriver):
         MODES_OPTION,
         CHANGE_TIMEOUT,
     )
-    MODELS: ClassVar[Mapping[str, str]] = {
-        '09c4': 'PAC Arria 10 GX',
-        '0b2b': 'PAC D5005',
-        '0b30': 'PAC N3000',
-        'bcce': 'OFS Agilex',
-    }
 
     def __init__(self, host: Host, options: Options) -> None:
         super().__init__(host, options)

@@ -34,8 +34,6 @@ class XilinxFpga(ProgrammableFpgaDriver):
     """Driver for Alveo cards: both functions are one device, with one region."""
 
     NAME: ClassVar[str] = 'xilinx_fpga_driver'
-    VENDOR: ClassVar[str] = '10ee'
-    VENDOR_NAME: ClassVar[str] = 'XILINX'
     TOOL: ClassVar[str] = '/opt/xilinx/xrt/bin/xbutil'
     # A shell of a two-stage platform has the same header as a bitstream.
     READERS: ClassVar[Mapping[str, ReadsHeader]] = {
@@ -55,14 +53,6 @@ tools are installed elsewhere.
 """,
         ),
     )
-    MODELS: ClassVar[Mapping[str, str]] = {
-        '5000': 'Alveo U200',
-        '5004': 'Alveo U250',
-        '500c': 'Alveo U280',
-        '5020': 'Alveo U50',
-        'd000': 'Alveo U200, golden image',
-        'd004': 'Alveo U250, golden image',
-    }
 
     def classify(self, function: PciFunction) -> DiscoveryResult | None:
         """Return the result for a function; the user function has no device."""

@@ -4,7 +4,7 @@
 The number of virtual functions is a setting of GIM and not of this driver.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -23,19 +23,11 @@ class AmdGpu(SriovGpu):
     """Driver for AMD GPUs; reads telemetry of amdgpu (gpu/amdgpu/thermal.rst)."""
 
     NAME: ClassVar[str] = 'amd_gpu_driver'
-    VENDOR: ClassVar[str] = '1002'
-    VENDOR_NAME: ClassVar[str] = 'AMD'
-    CLASSES: ClassVar[tuple[str, ...]] = ('0300', '0302', '0380', '1200')
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
         *PciDriver.OPTIONS,
         VGPU_CLASS,
         GROUPS_OPTION,
     )
-    HOST_DRIVERS: ClassVar[tuple[str, ...]] = ('amdgpu', 'gim')
-    MODELS: ClassVar[Mapping[str, str]] = {
-        '740f': 'Instinct MI210',
-        '74a1': 'Instinct MI300X',
-    }
 
     def read_serial(self, function: PciFunction) -> str | None:
         """Return the unique id of the card, which amdgpu exposes while bound."""

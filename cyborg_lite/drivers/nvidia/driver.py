@@ -56,11 +56,6 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver, PreparingPciDriver):
     """Driver for NVIDIA GPUs with and without vGPUs."""
 
     NAME: ClassVar[str] = 'nvidia_gpu_driver'
-    VENDOR: ClassVar[str] = '10de'
-    VENDOR_NAME: ClassVar[str] = 'NVIDIA'
-    CLASSES: ClassVar[tuple[str, ...]] = ('0300', '0302', '0380')
-    DEVICE_TYPE: ClassVar[str] = 'GPU'
-    RESOURCE_CLASS: ClassVar[str] = 'PGPU'
     MODELS: ClassVar[Mapping[str, str]] = MODELS
     HOST_DRIVERS: ClassVar[tuple[str, ...]] = (VENDOR_DRIVER, 'nouveau')
     ATTRIBUTES: ClassVar[Sequence[AttributeDeclaration]] = (

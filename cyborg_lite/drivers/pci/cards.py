@@ -5,8 +5,10 @@ The offers of ``driver.py``, ``groups.py`` and ``shared.py`` use this descriptio
 """
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import resources
 from typing import ClassVar, Final
 
 from oslo_config import cfg
@@ -45,12 +47,18 @@ from cyborg_lite.model.traits import OWNER_CYBORG
 
 # Such as `8.0 GT/s PCIe`. Kernels before 5.7 write `8 GT/s`.
 _LINK_SPEED: Final = re.compile(r'(\d{1,4})(?:\.(\d))? GT/s')
+_DRIVERS: Final = tomllib.loads(
+    (resources.files(__package__) / 'drivers.toml').read_text(encoding='utf-8')
+)
 LOST: Final = 'lost: its config space reads all ones'
 BOOT_VGA: Final = 'boot VGA of the host'
 
 
 class PciCards:
-    """The cards of one vendor, as class variables; a method where hardware differs."""
+    """The cards of one vendor, as class variables; a method where hardware differs.
+
+    ``drivers.toml`` has the class variables of the drivers of this repository.
+    """
 
     NAME: ClassVar[str]
     VENDOR: ClassVar[str]  # four hex digits
@@ -82,6 +90,10 @@ trust one another.
 """,
         ),
     )
+
+    def __init_subclass__(cls) -> None:
+        for key, value in _DRIVERS.get(vars(cls).get('NAME', ''), {}).items():
+            setattr(cls, key.upper(), tuple(value) if type(value) is list else value)
 
     def __init__(self, host: Host, options: Options) -> None:
         self._host = host

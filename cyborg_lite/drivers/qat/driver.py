@@ -29,17 +29,9 @@ class IntelQat(ModesPciDriver, SharedPciDriver):
     """Driver for Intel QuickAssist cards."""
 
     NAME: ClassVar[str] = 'intel_qat_driver'
-    VENDOR: ClassVar[str] = '8086'
-    VENDOR_NAME: ClassVar[str] = 'INTEL'
-    CLASSES: ClassVar[tuple[str, ...]] = ('0b40',)
-    DEVICE_TYPE: ClassVar[str] = 'QAT'
-    TRAIT_PREFIX: ClassVar[str] = 'QAT'
-    RESOURCE_CLASS: ClassVar[str] = 'CUSTOM_QAT'
     MODELS: ClassVar[Mapping[str, str]] = {
         key: name for key, (_, name) in _CARDS.items()
     }
-    IS_LIMITED: ClassVar[bool] = True
-    OFFERS_WHOLE: ClassVar[bool] = False
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (*SharedPciDriver.OPTIONS, MODES_OPTION)
 
     def __init__(self, host: Host, options: Options) -> None:

@@ -3,7 +3,7 @@
 
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final
 
@@ -49,17 +49,7 @@ class NvmeDrive(ModesPciDriver):
     """Driver for NVMe drives."""
 
     NAME: ClassVar[str] = 'nvme_driver'
-    CLASSES: ClassVar[tuple[str, ...]] = ('010802',)
-    DEVICE_TYPE: ClassVar[str] = 'SSD'
-    TRAIT_PREFIX: ClassVar[str] = 'SSD'
-    RESOURCE_CLASS: ClassVar[str] = 'CUSTOM_SSD'
     HOST_DRIVERS: ClassVar[tuple[str, ...]] = (_HOST_DRIVER,)
-    MODELS: ClassVar[Mapping[str, str]] = {
-        '144d:a80a': 'Samsung PM9A3',
-        '144d:a824': 'Samsung PM173X',
-        '1bd4:1003': 'Inspur NS8500',
-        '8086:0a54': 'Intel P4500, P4510 or P46x0',
-    }
     KEEPS_MODES: ClassVar[bool] = True
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
         *PciDriver.OPTIONS,

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of loading drivers by entry point, with their options."""
 
+import tomllib
 from collections.abc import Callable
+from importlib import resources
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import pytest
 from oslo_config import cfg
 
-from cyborg_lite.drivers import loading
+from cyborg_lite.drivers import loading, pci
 from cyborg_lite.drivers.fake import FakeDriver
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.drivers.nvidia.offer import VgpuOffer
+from cyborg_lite.drivers.pci.cards import PciCards
 from cyborg_lite.errors.daemons import ConfigurationError
 
 _HOST = Host('compute-1')
@@ -100,3 +103,14 @@ def test_load_invalid_rule_raises(parse: Parse) -> None:
 def test_entry_points_match_driver_names() -> None:
     for point in entry_points(group=loading.NAMESPACE):
         assert point.name == point.load().NAME
+
+
+def test_table_states_class_variables_of_known_drivers() -> None:
+    text = (resources.files(pci) / 'drivers.toml').read_text(encoding='utf-8')
+    for name, table in tomllib.loads(text).items():
+        (point,) = entry_points(group=loading.NAMESPACE, name=name)
+        driver = point.load()
+        for key, value in table.items():
+            stated = tuple(value) if isinstance(value, list) else value
+            assert key.upper() in {*PciCards.__annotations__, 'OFFERS_WHOLE'}
+            assert getattr(driver, key.upper()) == stated
