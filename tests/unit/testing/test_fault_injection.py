@@ -101,6 +101,8 @@ def test_faulty_kernel_hang_ends_with_resume(tmp_path: Path) -> None:
     kernel = FaultyKernel(FileKernel(), FaultKind.HANG)
     thread = threading.Thread(target=kernel.write, args=(tmp_path, 'a', 'x'))
     thread.start()
+    thread.join(0.2)  # a change that does not hang ends the thread
+    assert thread.is_alive()
     assert not (tmp_path / 'a').exists()
     kernel.resume.set()
     thread.join(30)
