@@ -90,6 +90,8 @@ def refuse_blocking_driver(connection: str, backend: str) -> None:
 
 def configure_connections(engine: Engine) -> None:
     """Configure each new connection; call this before the first one is opened."""
+    # The text of an error, and so the log, has no values of tenants.
+    engine.hide_parameters = True
     if engine.dialect.name == 'mysql':
         event.listen(engine, 'connect', _configure_mysql)
     if engine.driver == 'pymysql':

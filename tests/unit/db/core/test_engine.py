@@ -223,6 +223,22 @@ def test_sqlite_write_locks_before_first_read(
     connection.close()
 
 
+@pytest.mark.parametrize('table', ['missing (name)', 'leases (number)'])
+def test_rejected_statement_is_logged_without_values(
+    database: Database, caplog: pytest.LogCaptureFixture, table: str
+) -> None:
+    statement = text(f'INSERT INTO {table} VALUES (:name)')
+    values = {'name': 'of a tenant'}
+
+    def insert(session: Session) -> None:
+        session.connection().execute(statement, values)
+
+    with pytest.raises(DatabaseError):
+        database.write(insert)
+    assert caplog.records
+    assert 'of a tenant' not in caplog.text
+
+
 def test_once_stores_the_call_with_its_first_commit(database: Database) -> None:
     with database.once('call', lambda: Conflict(reason='repeated')):
         with pytest.raises(ZeroDivisionError):
