@@ -260,6 +260,6 @@ def test_bound_arq_has_companion_fields(cloud: KeystoneCloud) -> None:
     assert {'Initial', 'BindStarted', 'Bound'} <= set(arq['state_times'])
     path = f'/v2/accelerator_requests/{uuid}/events'
     events = expect(api.ask('GET', path), 200)['events']
-    assert (events[0]['step'], events[-1]['step']) == ('Bound', 'Initial')
+    assert (events[0]['step'], events[-1]['step']) == ('Initial', 'Bound')
     instance.delete()
     cloud.until(instance.are_arqs_deleted)

@@ -3,7 +3,6 @@
 
 A trigger writes its row in the transaction of the change. Rows of one ARQ, and of one
 handle, are numbered in the order of the commits, because the changed row is locked.
-Unlike ``arq_events``, the rows remain when the ARQ is deleted.
 """
 
 from collections.abc import Callable, Mapping, Sequence
