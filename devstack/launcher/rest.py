@@ -17,6 +17,7 @@ class Answer:
 
     status: int
     body: Any  # any JSON value; None if the body is empty or not JSON
+    location: str = ''
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,8 @@ class Service:
         )
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
-                return Answer(answer.status, _json(answer.read()))
+                location = answer.headers.get('Location', '')
+                return Answer(answer.status, _json(answer.read()), location)
         except urllib.error.HTTPError as error:
             return Answer(error.code, _json(error.read()))
 

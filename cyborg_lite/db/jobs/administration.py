@@ -6,10 +6,11 @@ of the job type knows which resources it must release.
 """
 
 from collections.abc import Collection as Strings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NoReturn
 
-from sqlalchemy import ColumnElement, case, delete, func, literal, select, update
+from sqlalchemy import ColumnElement, and_, case, delete, func, literal, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change
@@ -20,7 +21,15 @@ from cyborg_lite.db.jobs import operations
 from cyborg_lite.db.jobs.queue import CANCELLED
 from cyborg_lite.errors.jobs import OperationRefused
 from cyborg_lite.model.jobs import JobRecord, JobState, JobType, job_key
-from cyborg_lite.model.operations import OperationState
+from cyborg_lite.model.operations import OperationKind, OperationState
+
+# Their failed jobs have no row, or a client must decide anew.
+_RESTARTS: Final[Mapping[str, str]] = {
+    OperationKind.BIND: 'Nova has given up the server: start or create it again.',
+    OperationKind.PROGRAM: 'Program the deployable again.',
+    OperationKind.CONFIGURATION: 'Configure the device again.',
+    OperationKind.CLEANING: 'Retry the cleaning of the device.',
+}
 
 
 def _seconds(milliseconds: int) -> float:
@@ -68,9 +77,12 @@ def list_longest_waits(session: Session) -> dict[str, float]:
 def retry_operation(session: Session, uuid: str) -> None:
     """Run the waiting and failed jobs of an operation now.
 
-    :raises OperationRefused: a job is running or cancelled, or there is none
+    :raises OperationRefused: a job is running or cancelled, a newer job does its work,
+        or there is none
     """
-    for job in _list_jobs_of(session, uuid):
+    for job in _list_jobs_of(session, uuid, _RESTARTS):
+        if (newer := _find_newer(session, job)) is not None:
+            raise OperationRefused(uuid=uuid, reason=f'{newer} does its work now.')
         retry_job(session, job)
 
 
@@ -83,12 +95,36 @@ def cancel_operation(session: Session, uuid: str) -> None:
         cancel_job(session, job)
 
 
-def _list_jobs_of(session: Session, operation: str) -> Sequence[str]:
+def _list_jobs_of(
+    session: Session, operation: str, advice: Mapping[str, str] = MappingProxyType({})
+) -> Sequence[str]:
+    """Return the uuids of the jobs of an operation.
+
+    :param advice: what to do instead if an operation of a kind has failed
+    :raises OperationRefused: there are none
+    """
     has_uuid = Row.operation_uuids.contains(operation, autoescape=True)
     jobs = session.scalars(select(Row.uuid).where(has_uuid).order_by(Row.id)).all()
     if not jobs:
-        raise OperationRefused(uuid=operation, reason='it has ended.')
+        record = operations.read_operation(session, operation)
+        has_failed = record.state is not OperationState.SUCCEEDED
+        hint = advice.get(record.kind, '') if has_failed else ''
+        raise OperationRefused(uuid=operation, reason=f'it has ended. {hint}'.strip())
     return jobs
+
+
+def _find_newer(session: Session, uuid: str) -> str | None:
+    """Return what has the key of a failed job now, or None."""
+    is_failed = and_(Row.uuid == uuid, Row.state == JobState.FAILED)
+    row = session.scalar(select(Row).where(is_failed))
+    key = None if row is None else job_key(row.kind, row.payload)
+    if row is None or key is None:
+        return None
+    same_key = select(Row.operation_uuids).where(Row.kind == row.kind, Row.key == key)
+    newer = session.scalar(same_key)
+    if newer is None:
+        return None
+    return f'operation {newer.split()[0]}' if newer else 'a job of the service'
 
 
 def retry_job(session: Session, uuid: str) -> bool:

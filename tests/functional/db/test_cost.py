@@ -14,6 +14,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.model.operations import NewOperation, OperationKind
 from cyborg_lite.model.queries import Query
 from tests.builders.bound_arqs import add_bound_arqs
 from tests.builders.rows import OWNER, PROJECT, add_card, add_profile, bindings
@@ -23,7 +24,14 @@ ANY_PROJECT = Scope(project_id=None)
 OTHER_ARQS = 100_000
 
 
-def run_cycle(database: Database, profile: str, card: str, number: int) -> list[str]:
+def run_cycle(
+    database: Database,
+    profile: str,
+    card: str,
+    number: int,
+    *,
+    has_operation: bool = False,
+) -> list[str]:
     """Create, bind, list and delete ARQs; return the statements."""
     instance, event_job = str(uuid4()), NewJob(JobType.NOVA_EVENT)
     of_instance = Query({'instance_uuid': (instance,)})
@@ -31,7 +39,8 @@ def run_cycle(database: Database, profile: str, card: str, number: int) -> list[
         uuids = [arq.uuid for arq in database.write(arqs.create_arqs, profile, PROJECT)]
         assert len(uuids) == number
         binding_by_arq = bindings(uuids, card, instance)
-        bind = NewJob(JobType.BIND)
+        operation = NewOperation(OperationKind.BIND) if has_operation else None
+        bind = NewJob(JobType.BIND, operation=operation)
         job = database.write(
             binding.accept_bind, binding_by_arq, ANY_PROJECT, bind, OWNER
         )
@@ -54,6 +63,19 @@ def test_cycle_cost_does_not_depend_on_other_arqs(
     assert among_others == alone
     # 2 to create, 4 to accept, 7 to bind, 1 to end the job, 1 to read, 6 to delete.
     assert len(alone) <= 21
+
+
+def test_operation_costs_two_statements_of_a_bind(database: Database) -> None:
+    """The request inserts the operation, and the end of its job updates it."""
+    profile = add_profile(database, [{'resources:PGPU': '1'}])
+    card = add_card(database, 16)
+    plain = run_cycle(database, profile, card, 1)
+    with_operation = run_cycle(database, profile, card, 1, has_operation=True)
+    assert len(with_operation) == len(plain) + 2
+    of_operations = [
+        statement for statement in with_operation if ' operations ' in statement
+    ]
+    assert [text.split()[0] for text in of_operations] == ['INSERT', 'UPDATE']
 
 
 def test_cycle_runs_no_statement_through_the_orm(database: Database) -> None:

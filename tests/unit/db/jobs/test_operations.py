@@ -164,6 +164,36 @@ def test_retry_reopens_failed_operation(database: Database) -> None:
             database.write(change, AUDIT.uuid)
 
 
+def test_retry_names_newer_operation_with_the_same_key(database: Database) -> None:
+    sync = queue.placement_sync_job('c1')
+    database.write(queue.add_job, replace(sync, operation=AUDIT))
+    (job,) = lease(database)
+    database.write(queue.fail_job, job, 'A fan.')
+    database.write(queue.add_job, replace(sync, operation=RELEASE))
+    with pytest.raises(OperationRefused, match=f'operation {RELEASE.uuid}'):
+        database.write(administration.retry_operation, AUDIT.uuid)
+    assert read_states(database, AUDIT, RELEASE) == ['failed', 'waiting']
+
+
+@pytest.mark.parametrize(
+    ('kind', 'advice'),
+    [
+        (OperationKind.BIND, 'Nova has given up the server'),
+        (OperationKind.PROGRAM, 'Program the deployable'),
+        (OperationKind.CONFIGURATION, 'Configure the device'),
+        (OperationKind.CLEANING, 'Retry the cleaning'),
+    ],
+)
+def test_retry_without_job_names_request_to_repeat(
+    database: Database, kind: OperationKind, advice: str
+) -> None:
+    add_job(database, replace(AUDIT, kind=kind))
+    (job,) = lease(database)
+    database.write(queue.finish_job, job, 'A fan.')
+    with pytest.raises(OperationRefused, match=advice):
+        database.write(administration.retry_operation, AUDIT.uuid)
+
+
 def test_cancel_ends_waiting_job_of_operation(database: Database) -> None:
     add_job(database)
     add_job(database, RELEASE)
