@@ -21,7 +21,7 @@ _cyborg_lite() {
     "cyborg-lite-dbsync current"*) words="--help --json" ;;
     "cyborg-lite-dbsync history"*) words="--help --json" ;;
     "cyborg-lite-dbsync create"*) words="--help --json" ;;
-    "cyborg-lite-manage") words="audit device cleaning placement ownership agent host topology init convert-config import --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-manage") words="audit device cleaning placement ownership agent topology init convert-config import --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-manage audit"*) words="--apply --format --grace --help --json" ;;
     "cyborg-lite-manage device") words="impact --help" ;;
     "cyborg-lite-manage device impact"*) words="--format --help --host --json" ;;
@@ -37,12 +37,6 @@ _cyborg_lite() {
     "cyborg-lite-manage agent secret"*) words="--help --json" ;;
     "cyborg-lite-manage agent key"*) words="--help --json" ;;
     "cyborg-lite-manage agent api-key"*) words="--help --json" ;;
-    "cyborg-lite-manage host") words="list show disable enable forget --help" ;;
-    "cyborg-lite-manage host list"*) words="--format --help --json" ;;
-    "cyborg-lite-manage host show"*) words="--help --json" ;;
-    "cyborg-lite-manage host disable"*) words="--help --json --reason" ;;
-    "cyborg-lite-manage host enable"*) words="--help --json --reason" ;;
-    "cyborg-lite-manage host forget"*) words="--drain --help --json" ;;
     "cyborg-lite-manage topology"*) words="--format --help --json" ;;
     "cyborg-lite-manage init"*) words="--auth-url --connection --enabled-drivers --help --json --no-check --output --password --project-domain-name --project-name --role --transport-url --user-domain-name --username" ;;
     "cyborg-lite-manage convert-config"*) words="--help --json --output" ;;

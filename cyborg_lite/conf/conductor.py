@@ -55,8 +55,8 @@ can start them. It should be below job_workers.
         help="""
 What happens to a device that an agent reports for the first time. offered: ARQs can use
 it at once. maintaining: it gets no ARQ until an operator enables it with `openstack
-accelerator device enable` or `cyborg-lite-manage host enable`. Set it to maintaining if
-each device is accepted before its first use.
+accelerator device set --enable` or `openstack accelerator host enable`. Set it to
+maintaining if each device is accepted before its first use.
 """,
     ),
     cfg.IntOpt(

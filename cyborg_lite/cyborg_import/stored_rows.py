@@ -323,7 +323,7 @@ class _Undo:
             Table.DEPLOYABLES,
             in_use | has_child,
             'It has handles or deployables below it that were not imported. Stop the '
-            'agent and run cyborg-lite-manage host forget.',
+            'agent and run openstack accelerator host forget.',
         )
 
     def _list(self, table: Table) -> list[str]:

@@ -8,7 +8,7 @@ class HostNotFound(NotFound):
     """No agent or device of the host is known."""
 
     message = 'Host {host} not found.'
-    advice = 'Run cyborg-lite-manage host list.'
+    advice = 'Run `openstack accelerator host list`.'
 
 
 class ServiceNotFound(NotFound):
@@ -22,7 +22,7 @@ class HostInUse(Conflict):
 
     message = 'Host {host} is in use by ARQs {arqs}.'
     advice = (
-        'Run `cyborg-lite-manage host disable {host}`, then move or delete the '
+        'Run `openstack accelerator host disable {host}`, then move or delete the '
         'instances.'
     )
 

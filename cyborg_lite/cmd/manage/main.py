@@ -20,7 +20,6 @@ from cyborg_lite.cmd.manage import (
     audit,
     cleaning,
     device,
-    host,
     init,
     ownership,
     placement,
@@ -56,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _add_parsers(parsers: Parsers) -> None:
     parsers.required = True
-    groups = audit, device, cleaning, placement, ownership, agents, host, topology, init
+    groups = audit, device, cleaning, placement, ownership, agents, topology, init
     for group in groups:
         group.add_parsers(parsers)
     # Commands outside the service, such as the import.

@@ -53,16 +53,11 @@ class HostService:
         if changed:
             self.sync_jobs.sync(host)
             LOG.info('Status of %d devices of host %s: %s', changed, host, status)
-        if status is DeviceStatus.ENABLED and (uuids := self.list_changing(host)):
-            LOG.info('Jobs change devices of host %s: %s', host, ', '.join(uuids))
+        if status is DeviceStatus.ENABLED:
+            uuids = self.database.read(hosts.list_changing_devices, host)
+            if uuids:
+                LOG.info('Jobs change devices of host %s: %s', host, ', '.join(uuids))
         return changed
-
-    def list_changing(self, host: str) -> tuple[str, ...]:
-        """Return the uuids of the devices in maintenance that jobs change.
-
-        No call enables them before their change ends.
-        """
-        return self.database.read(hosts.list_changing_devices, host)
 
     def forget(self, host: str) -> tuple[RemovedHost, SyncResult]:
         """Delete a host with its devices, handles, jobs, agent and providers.

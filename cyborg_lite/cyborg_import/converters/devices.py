@@ -53,8 +53,8 @@ def convert_devices(
                 Table.DEVICES,
                 row.uuid,
                 f'The agent of host {row.hostname} has reported this device already. '
-                f'Stop the agent, run cyborg-lite-manage host forget {row.hostname}, '
-                'and import again.',
+                'Stop the agent, run openstack accelerator host forget '
+                f'{row.hostname}, and import again.',
             )
             continue
         devices[row.id] = device

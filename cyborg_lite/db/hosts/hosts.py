@@ -49,7 +49,7 @@ from cyborg_lite.model.cursors import Cursor
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.hosts.events import HostEvent
-from cyborg_lite.model.hosts.hosts import HostArq, HostSummary, RemovedHost
+from cyborg_lite.model.hosts.hosts import HostSummary, RemovedHost
 from cyborg_lite.model.hosts.services import AGENT, ServiceState
 from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.operations import NewOperation
@@ -129,29 +129,6 @@ def _build_cursor(summaries: Sequence[HostSummary], query: Query) -> str | None:
         return None
     last = summaries[-1].name
     return cursors.encode(Cursor('hosts', None, query.descending, last, 0))
-
-
-def list_arqs(session: Session, host: str) -> tuple[HostArq, ...]:
-    """Return the ARQs of instances that use the host, oldest first.
-
-    An ARQ whose bind has failed uses no host.
-    """
-    statement = (
-        select(Arq.uuid, Arq.state, Arq.instance_uuid, Device.control_address)
-        .outerjoin(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
-        .outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
-        .outerjoin(Device, Device.id == Deployable.device_id)
-        .where(
-            Arq.instance_uuid.is_not(None),
-            Arq.state != State.BIND_FAILED,
-            or_(Arq.hostname == host, Device.hostname == host),
-        )
-        .order_by(Arq.id)
-    )
-    return tuple(
-        HostArq(uuid, state, instance or '', address or '')
-        for uuid, state, instance, address in session.execute(statement)
-    )
 
 
 def set_status(
@@ -236,11 +213,23 @@ def _check_known(session: Session, host: str) -> None:
 
 
 def _check_unused(session: Session, host: str) -> None:
-    arqs = list_arqs(session, host)
+    statement = (
+        select(Arq.uuid, Arq.instance_uuid)
+        .outerjoin(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
+        .outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
+        .outerjoin(Device, Device.id == Deployable.device_id)
+        .where(
+            Arq.instance_uuid.is_not(None),
+            Arq.state != State.BIND_FAILED,  # the ARQ uses no host
+            or_(Arq.hostname == host, Device.hostname == host),
+        )
+        .order_by(Arq.id)
+    )
+    arqs = session.execute(statement).all()
     if arqs:
         listing = ', '.join(
-            f'{arq.uuid} of instance {arq.instance_uuid}'
-            for arq in arqs[:_MAX_NAMED_ARQS]
+            f'{uuid} of instance {instance}'
+            for uuid, instance in arqs[:_MAX_NAMED_ARQS]
         )
         hidden_count = len(arqs) - _MAX_NAMED_ARQS
         suffix = f' and {hidden_count} more' if hidden_count > 0 else ''

@@ -30,16 +30,6 @@ class HostSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class HostArq:
-    """An ARQ of an instance on a host."""
-
-    uuid: str
-    state: str
-    instance_uuid: str
-    device: str  # control address; empty: the ARQ has no handle
-
-
-@dataclass(frozen=True, slots=True)
 class RemovedHost:
     """The numbers of rows that were deleted with a host."""
 

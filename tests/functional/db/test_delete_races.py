@@ -123,7 +123,6 @@ def forget_host(database: Database) -> str:
 
 def _remove_host(database: Database) -> None:
     """Delete all ARQs of the host, then the host."""
-    arqs = database.read(hosts.list_arqs, HOST)
-    uuids = [arq.uuid for arq in arqs]
+    uuids = owners(database)
     database.write(release.delete_arqs, uuids, EVERYBODY, True, None)
     database.write(hosts.forget_host, HOST)

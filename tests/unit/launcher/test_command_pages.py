@@ -44,7 +44,7 @@ def test_every_console_script_has_page() -> None:
 @pytest.mark.parametrize(
     ('words', 'expected'),
     [
-        (['cyborg-lite-manage', 'host', 'l'], ['list']),
+        (['cyborg-lite-manage', 'cleaning', 'l'], ['list']),
         (['cyborg-lite-manage', 'device', 'impact', '--ho'], ['--host']),
         (['cyborg-lite-agent', 'd'], ['discover']),
     ],

@@ -44,7 +44,7 @@ def test_invalid_configuration_returns_2(
     """Status 1 would mean that a command has found a problem."""
     file = tmp_path / 'cyborg-lite.conf'
     file.write_text(lines)
-    assert main.main(['--config-file', str(file), 'host', 'list']) == 2
+    assert main.main(['--config-file', str(file), 'cleaning', 'list']) == 2
     output = capsys.readouterr()
     assert words in output.err
     assert 'Traceback' not in output.err
@@ -62,5 +62,5 @@ def test_status_of_command_is_returned(
 def test_database_without_schema_returns_2(tmp_path: Path, capsys: Out) -> None:
     file = tmp_path / 'cyborg-lite.conf'
     file.write_text(f'[database]\nconnection = sqlite:///{tmp_path}/new.sqlite\n')
-    assert main.main(['--config-file', str(file), 'host', 'list']) == 2
+    assert main.main(['--config-file', str(file), 'cleaning', 'list']) == 2
     assert 'cyborg-lite-dbsync' in capsys.readouterr().err

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Removal of daemons and hosts, with a fake Placement."""
 
+import logging
 from uuid import uuid4
 
 import pytest
@@ -10,13 +11,19 @@ from cyborg_lite.conductor.jobs.runner import create_owner
 from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
 from cyborg_lite.conductor.providers.sync import PlacementSync
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.devices import devices, modes
 from cyborg_lite.db.hosts import services
-from cyborg_lite.db.jobs import administration, operations
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.jobs import administration, operations, queue
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.hosts import ServiceAlive
 from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.inventory.host_report import HostReport
+from cyborg_lite.model.jobs import JobType, ModePayload
+from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
-from tests.builders.rows import HOST, add_card
+from tests.builders.reports import card
+from tests.builders.rows import HOST, OWNER, add_card
 from tests.builders.service_rows import mark_down, record_heartbeat
 from tests.doubles.placement import FakePlacement
 
@@ -66,6 +73,21 @@ def test_set_status_repeated_returns_when_placement_has_it(
                 hosts.set_status(HOST, DeviceStatus.MAINTAINING, 'fan')
     assert hosts.set_status(HOST, DeviceStatus.MAINTAINING, 'fan') == 0
     assert placement.get_inventories(rp_uuid).inventories['PGPU'].reserved == 2
+
+
+def test_enable_names_devices_that_jobs_change(
+    hosts: HostService, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    database.write(reports.store_report, HostReport(HOST, 'boot', (card(0x3B),)))
+    (device,) = database.read(devices.list_devices, Query())
+    hosts.set_status(HOST, DeviceStatus.MAINTAINING, 'fan')
+    payload = ModePayload(device.uuid, 'fast')
+    database.write(modes.add_change, payload, None)
+    (job,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.MODE,))
+    database.write(modes.hold_device, job, payload)
+    with caplog.at_level(logging.INFO):
+        assert hosts.set_status(HOST, DeviceStatus.ENABLED, '') == 0
+    assert f'Jobs change devices of host {HOST}: {device.uuid}' in caplog.text
 
 
 def refuse(_name: str) -> None:
