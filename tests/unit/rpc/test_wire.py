@@ -89,7 +89,7 @@ FINGERPRINTS: Final = {
     'ProfileChange': 'fef88c6f3d4f',
     'Query': '420a32c3611b',
     'Reason': '519bf29bda5b',
-    'ReasonCode': 'b7a204098e5d',
+    'ReasonCode': 'ec3440267cf8',
     'Reconfiguration': 'afeed22b6f56',
     'ReconfigurationState': 'd85578842c39',
     'RecoveryResult': 'aa1af82d2c58',
