@@ -5,11 +5,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
+from uuid import uuid4
 
 from tests.chaos.history.records import Kind, Operation
 from tests.simulation import scheduler
 from tests.simulation.cloud import BIND_DEADLINE, Cloud
-from tests.simulation.hosts import CLASS
+from tests.simulation.hosts import CLASS, happens
 from tests.simulation.peers import Placed, Server
 
 PROFILES: Final = {'one': (1,), 'two': (2,), 'pair': (1, 1)}
@@ -18,6 +19,9 @@ _ARQS: Final = '/v2/accelerator_requests'
 _FIELDS: Final = ('/hostname', '/device_rp_uuid', '/instance_uuid')
 _EVENT_TIMEOUT: Final = 120.0  # seconds
 _POLL: Final = 1.0  # seconds
+_SERVING_LIMIT: Final = 300.0  # seconds
+_SHELVED: Final = 0.5  # part of the servers
+_EDITED: Final = 0.15  # likewise
 _ATTEMPTS: Final = 8  # of a request that was answered with 5xx
 
 
@@ -62,29 +66,57 @@ class Users:
             time.sleep(chance.random() * 5)
         self.running -= 1
 
+    def check_hosts_serve(self) -> None:
+        """Check that each host gets a server, also if one of its cards hangs."""
+        for host in self.cloud.cards:
+            deadline = time.monotonic() + _SERVING_LIMIT
+            while not self._spawn('one', str(uuid4()), host):
+                if time.monotonic() > deadline:
+                    self._complain(f'{host} serves no instance')
+                    break
+                time.sleep(_POLL)
+
     def _build_server(self, profile: str) -> None:
-        """Build a server as Nova does, use it for a while and delete it."""
-        cloud, groups = self.cloud, PROFILES[profile]
-        placed = cloud.placement.schedule(groups, 'a' * 32)
+        """Build a server; half of the servers are shelved and unshelved."""
+        instance, chance = str(uuid4()), scheduler.find_scheduler().random
+        self._spawn(profile, instance)
+        while chance.random() < _SHELVED:
+            self._count('shelved')
+            self._spawn(profile, instance)
+
+    def _spawn(self, profile: str, instance: str, host: str = '') -> bool:
+        """Spawn a server as Nova does, use it for a while and delete its ARQs.
+
+        :param host: empty: the scheduler chooses one
+        :returns: True if the server was active
+        """
+        cloud = self.cloud
+        edited = profile
+        if not host and happens(_EDITED):
+            # The profile is edited between the scheduling and the ARQs.
+            edited = scheduler.find_scheduler().random.choice(sorted(PROFILES))
+        placed = cloud.placement.schedule(PROFILES[profile], instance, host)
         if placed is None:
             self._count('no host')
-            return
-        arqs = self._create(profile)
+            return False
+        arqs = self._create(edited)
+        is_active = False
         if arqs:
-            cloud.nova.servers[placed.instance] = Server(placed.host)
+            cloud.nova.servers[instance] = Server(placed.host)
             providers = [
-                uuid
-                for uuid, size in zip(placed.providers, groups, strict=True)
+                placed.providers[min(group, len(placed.providers) - 1)]
+                for group, size in enumerate(PROFILES[edited])
                 for _ in range(size)
             ]
             status = self._bind(arqs, providers, placed)
             if status == 202:
-                self._use(placed.instance, arqs, placed.host)
+                is_active = self._use(instance, arqs, placed.host)
             else:
                 self._count(f'bind {status}')
-        self._delete(placed.instance, arqs)
-        cloud.nova.servers.pop(placed.instance, None)
-        cloud.placement.consumers.pop(placed.instance, None)
+        self._delete(instance, arqs)
+        cloud.nova.servers.pop(instance, None)
+        cloud.placement.consumers.pop(instance, None)
+        return is_active
 
     def _create(self, profile: str) -> Sequence[str]:
         start = time.time()
@@ -112,10 +144,13 @@ class Users:
         self._record(Kind.BIND, arqs, start, status, instance=placed.instance)
         return status
 
-    def _use(self, instance: str, arqs: Sequence[str], host: str) -> None:
-        """Wait for the event, read the ARQs and use the devices."""
+    def _use(self, instance: str, arqs: Sequence[str], host: str) -> bool:
+        """Wait for the event, read the ARQs and use the devices.
+
+        :returns: True if the server was active
+        """
         start = time.monotonic()
-        while not self.cloud.nova.has_received(instance):
+        while not self.cloud.nova.has_received(arqs[0]):
             if time.monotonic() - start > _EVENT_TIMEOUT:
                 break
             time.sleep(_POLL)
@@ -125,12 +160,13 @@ class Users:
             self._complain(f'the bind of {instance} has not ended after {took:.0f} s')
         if states is None or set(states) != {'Bound'}:
             self._count(f'server failed: {states}')
-            return
+            return False
         self._count('server built')
         self.cloud.nova.servers[instance].is_active = True
         self._check_devices(instance, arqs, host)
         time.sleep(scheduler.find_scheduler().random.random() * 60)
         self._check_devices(instance, arqs, host)
+        return True
 
     def _check_devices(self, instance: str, arqs: Sequence[str], host: str) -> None:
         """Check that the host has prepared a device for each ARQ."""

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cloud in one process: real conductors, agents and API over simulated peers."""
 
+import json
+import random
+import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +31,8 @@ from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.local import broker, driver
+from cyborg_lite.rpc.security.keys import OwnKey, Peer, Role, SecretKeys, derive_key
+from cyborg_lite.rpc.security.signing import Signer
 from tests.chaos.history import steps_table
 from tests.chaos.history.records import HostStep
 from tests.doubles.rebootable_host import boot
@@ -45,6 +51,7 @@ CONDUCTORS: Final = ('ctl1', 'ctl2')
 BIND_DEADLINE: Final = 60  # seconds
 _ADDRESSES: Final = ('fa4f:0c:00.0', 'fa4f:0d:00.0')
 _URL: Final = 'local://simulation'
+_SECRET: Final = 's' * 32
 _RPC_TIMEOUT: Final = 10  # seconds
 _AGENT: Final = AgentIntervals(
     discovery_interval=60.0, heartbeat_interval=30.0, driver_timeout=30.0
@@ -70,12 +77,16 @@ class Cloud:
         self._starts: dict[str, int] = defaultdict(int)
         self._running: dict[str, str] = {}  # name of the running process by node
         self._listeners: dict[str, list[Any]] = defaultdict(list)
+        self._messages: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+        self._check: Callable[[], None] = lambda: None
+        self.requests: list[str] = []
+        """Lines about the requests to the API, for traces."""
         self._watch_bus()
         # An idle worker of the library looks around each second.
         for worker in scheduler.Thread.__subclasses__():
             if hasattr(worker, 'MAX_IDLE_FOR'):
                 worker.MAX_IDLE_FOR = 3600  # seconds
-        bus = transport.connect(_configure(), _RPC_TIMEOUT, url=_URL)
+        bus = _connect(Peer(Role.API))
         self._bus = bus  # keeps the broker while no node uses it
         conf = _configure()
         conf.set_override('auth_strategy', 'noauth', 'api')
@@ -127,8 +138,10 @@ class Cloud:
 
     def _start_conductor(self, name: str) -> None:
         connections = Connections(
-            transport=transport.connect(_configure(), _RPC_TIMEOUT, url=_URL),
-            database=SimulatedDatabase(self.connection, self.faults),
+            transport=_connect(Peer(Role.CONDUCTOR, name)),
+            database=SimulatedDatabase(
+                self.connection, self.faults, lambda: self._check()
+            ),
             placement=self.placement,
             nova=self.nova,
         )
@@ -164,7 +177,7 @@ class Cloud:
             {CardDriver.NAME: CardDriver(host, {'cards': self.cards[name]})},
             root / 'state',
         )
-        bus = transport.connect(_configure(), _RPC_TIMEOUT, url=_URL)
+        bus = _connect(Peer(Role.AGENT, name))
         AgentService(bus, resources, _AGENT).start()
 
     # --- API ---
@@ -185,7 +198,23 @@ class Cloud:
         request = webob.Request.blank(path, method=method, headers=headers, **options)
         request.content_type = 'application/json'
         scheduler.pause()
-        return request.get_response(self._application)
+        response = request.get_response(self._application)
+        self.requests.append(
+            f'{time.monotonic():.3f} {method} {path} {json.dumps(body)}: '
+            f'{response.status_int}'
+        )
+        return response
+
+    # --- invariants ---
+
+    def watch(self, check: Callable[[], None]) -> None:
+        """Call a function after each transaction."""
+        self._check = check
+
+    def read_journal(self, host: str) -> str:
+        """Return the file with the prepared handles of a host; empty: none."""
+        file = self.directory / host / 'state' / 'handles.json'
+        return file.read_text() if file.exists() else ''
 
     # --- message bus ---
 
@@ -203,6 +232,7 @@ class Cloud:
             bus: driver.LocalDriver, target: Any, *arguments: Any, **options: Any
         ) -> Any:
             scheduler.pause()
+            self._record_message(bus, target, *arguments)
             is_lost = happens(self.faults.request_lost)
             answer = None if is_lost else send(bus, target, *arguments, **options)
             scheduler.pause()
@@ -215,6 +245,27 @@ class Cloud:
 
         setattr(broker.Broker, 'join', join_as_process)  # noqa: B010  # of this process
         setattr(driver.LocalDriver, 'send', send_or_lose)  # noqa: B010
+
+
+    def _record_message(self, *message: Any) -> None:
+        """Keep the last messages of each method, as one who reads the bus can."""
+        messages = self._messages[message[3].get('method', '')]
+        messages.append(message)
+        del messages[:-20]
+
+    def replay(self, chance: random.Random) -> None:
+        """Send a recorded message again."""
+        method = chance.choice(sorted(self._messages))
+        bus, *message = chance.choice(self._messages[method])
+        driver.LocalDriver.send(bus, *message)
+
+
+# Any: the library is untyped.
+def _connect(peer: Peer) -> Any:
+    """Return the connection of a daemon, whose messages are signed."""
+    is_conductor = peer.role is Role.CONDUCTOR
+    keys = SecretKeys(_SECRET) if is_conductor else OwnKey(peer, derive_key(_SECRET, peer))
+    return transport.connect(_configure(), _RPC_TIMEOUT, Signer(peer, keys), _URL)
 
 
 def _configure() -> cfg.ConfigOpts:

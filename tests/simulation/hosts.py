@@ -45,12 +45,17 @@ class Cards:
     failing: float = 0.0
     """Probability that a preparation fails at its end."""
 
-    is_leaking: bool = False
+    hanging: str = ''
+    """Address of the card whose preparation never ends after a boot; empty: none."""
+    booted_at: float = 0.0
+
+    is_leaking: ClassVar[bool] = False
     """Released handles stay prepared."""
 
     def boot(self) -> None:
         """Lose all that was prepared."""
         self.prepared.clear()
+        self.booted_at = time.monotonic()
 
     def record(self, action: HostAction, handle: AllocatedHandle) -> None:
         """Store a step of the history."""
@@ -103,6 +108,12 @@ class CardDriver:
             hardware_id=address,
             root=root,
         )
+
+    def prepare_device(self, device: Device) -> bool:
+        """Hang while the card hangs."""
+        while self._cards.hanging == device.control_address:
+            time.sleep(1)
+        return False
 
     def prepare(self, handle: AllocatedHandle) -> None:
         """Prepare a handle after a time; refuse one that another ARQ has.

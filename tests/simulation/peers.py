@@ -2,13 +2,14 @@
 """The other services of the simulated cloud: the database, Placement and Nova."""
 
 import time
+import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
-from uuid import uuid4
 
 from sqlalchemy import event
+from sqlalchemy.exc import SAWarning
 
 from cyborg_lite.clients.nova import BoundEvent, EventOutcome, Nova
 from cyborg_lite.clients.placement import Consumer
@@ -22,6 +23,9 @@ from tests.simulation.hosts import CLASS, happens
 
 P = ParamSpec('P')
 T = TypeVar('T')
+
+# Statements of all databases. Any: the library does not name its keys and values.
+_COMPILED: Final[dict[Any, Any]] = {}
 
 _JULIAN_EPOCH: Final = 2440587.5  # days
 _DAY: Final = 86400.0  # seconds
@@ -50,17 +54,34 @@ class Faults:
 
 
 class SimulatedDatabase(Database):
-    """SQLite with the virtual clock; other threads run between transactions only."""
+    """SQLite with the virtual clock; other threads run between transactions only.
 
-    def __init__(self, connection: str, faults: Faults) -> None:
-        super().__init__(connection)
+    Its connections stay open, as those to a database in memory do: to open them costs
+    more than most transactions.
+    """
+
+    def __init__(
+        self, connection: str, faults: Faults, check: Callable[[], None]
+    ) -> None:
+        """Store the arguments.
+
+        :param check: is called after each transaction
+        """
+        super().__init__(f'{connection}?mode=memory')
         self._faults = faults
+        self._check = check
 
     # Any: oslo.db has no types.
     def _new_facade(self) -> Any:
         facade = super()._new_facade()
         for side in (facade.writer, facade.reader):
-            event.listen(side.get_engine(), 'connect', _replace_clock)
+            with warnings.catch_warnings():
+                # The engine opens the file, and keeps one connection.
+                warnings.filterwarnings('ignore', '.*uri=true', SAWarning)
+                engine = side.get_engine()
+            engine.update_execution_options(compiled_cache=_COMPILED)
+            event.listen(engine, 'do_connect', _keep_statements)
+            event.listen(engine, 'connect', _replace_clock)
         return facade
 
     def write(
@@ -74,6 +95,7 @@ class SimulatedDatabase(Database):
         if happens(self._faults.commit_lost):
             raise ServiceUnavailable(what='The database')
         result = super().write(work, *args, **kwargs)
+        self._check()
         scheduler.pause()
         if happens(self._faults.commit_unknown):
             raise ServiceUnavailable(what='The database')
@@ -90,24 +112,36 @@ class SimulatedDatabase(Database):
         return super().read(work, *args, **kwargs)
 
 
-# Any: the connection of the library of SQLite.
+# Any, here and below: the library of SQLite.
+def _keep_statements(
+    _dialect: Any, _record: Any, _arguments: Any, options: dict[str, Any]
+) -> None:
+    """Keep compiled statements."""
+    options['cached_statements'] = 1000
+
+
 def _replace_clock(connection: Any, _record: Any) -> None:
     connection.create_function('julianday', 1, _julianday)
     connection.create_function('strftime', 2, _strftime)
 
 
+def _read_clock() -> float:
+    """Return the seconds since the epoch by the clock of the database."""
+    return scheduler.START + scheduler.read_monotonic()
+
+
 def _julianday(_now: str) -> float:
-    return scheduler.read_time() / _DAY + _JULIAN_EPOCH
+    return _read_clock() / _DAY + _JULIAN_EPOCH
 
 
 def _strftime(format_: str, _now: str) -> str:
-    moment = datetime.fromtimestamp(scheduler.read_time(), UTC)
+    moment = datetime.fromtimestamp(_read_clock(), UTC)
     fraction = f'{moment.second:02}.{moment.microsecond // 1000:03}'
     return moment.strftime(format_.replace('%f', fraction))
 
 
 class Placed(NamedTuple):
-    """A new instance, its host, and the provider of each group."""
+    """An instance, its host, and the provider of each group."""
 
     instance: str
     host: str
@@ -131,14 +165,19 @@ class SimulatedPlacement(FakePlacement):
         super()._count_call(call)
         self.calls.clear()
 
-    def schedule(self, groups: Sequence[int], project: str) -> Placed | None:
-        """Allocate the units of each group to a new instance, as the scheduler does.
+    def schedule(
+        self, groups: Sequence[int], instance: str, host: str = ''
+    ) -> Placed | None:
+        """Allocate the units of each group to an instance, as the scheduler does.
 
+        :param host: empty: any
         :returns: None: no host has as many free units
         """
         chance = scheduler.find_scheduler().random
         free = {uuid: self._free(uuid).get(CLASS, 0) for uuid in sorted(self.providers)}
         roots = sorted({self.providers[uuid].node.root_uuid for uuid in free})
+        if host:
+            roots = [r for r in roots if self.providers[r].node.name == host]
         for root in chance.sample(roots, len(roots)):
             available = {
                 uuid: number
@@ -155,19 +194,18 @@ class SimulatedPlacement(FakePlacement):
                 chosen.append(chance.choice(fitting))
                 available[chosen[-1]] -= amount
             if len(chosen) == len(groups):
-                return self._allocate(groups, chosen, project)
+                return self._allocate(groups, chosen, instance)
         return None
 
     def _allocate(
-        self, groups: Sequence[int], chosen: Sequence[str], project: str
+        self, groups: Sequence[int], chosen: Sequence[str], instance: str
     ) -> Placed:
         allocations: dict[str, dict[str, int]] = {}
         for amount, uuid in zip(groups, chosen, strict=True):
             amounts = allocations.setdefault(uuid, {CLASS: 0})
             amounts[CLASS] += amount
             self.providers[uuid].touch()
-        instance = str(uuid4())
-        self.consumers[instance] = Consumer(instance, project, 'u', 1, allocations)
+        self.consumers[instance] = Consumer(instance, 'a' * 32, 'u', 1, allocations)
         root = self.providers[chosen[0]].node.root_uuid
         return Placed(instance, self.providers[root].node.name, tuple(chosen))
 
@@ -209,9 +247,9 @@ class SimulatedNova(Nova):
             for message in events
         )
 
-    def has_received(self, instance: str) -> bool:
-        """Check whether an event of an instance has come."""
-        return any(receipt.instance == instance for receipt in self.receipts)
+    def has_received(self, arq: str) -> bool:
+        """Check whether an event of an ARQ has come."""
+        return any(receipt.arq == arq for receipt in self.receipts)
 
     def find_missing_instances(self, uuids: Collection[str]) -> frozenset[str]:
         """Return the uuids that are no instances."""

@@ -63,6 +63,8 @@ class Scheduler:
         self.now = 0.0
         self.current = Task('main', 'world')
         self.switches = 0
+        self.offsets: dict[str, float] = {}
+        """Error of the clock of a node, in seconds."""
         self._ready: list[Task] = []
         self._timers: list[tuple[float, int, Task, int]] = []
         self._numbers = itertools.count()
@@ -128,10 +130,6 @@ class Scheduler:
 
     def _switch(self) -> None:
         task = self.current
-        if getattr(task, 'tx', False):
-            import traceback
-
-            traceback.print_stack()
         chosen = self._choose()
         if chosen is not task:
             chosen.resume()
@@ -188,8 +186,12 @@ def pause() -> None:
 
 
 def read_time() -> float:
-    """Return the seconds since the epoch."""
-    return START + read_monotonic()
+    """Return the seconds since the epoch by the clock of the current node."""
+    now = START + read_monotonic()
+    if _scheduler is None or not _scheduler.offsets:
+        return now
+    node, _, _ = _scheduler.current.node.partition('.')  # without the start
+    return now + _scheduler.offsets.get(node, 0.0)
 
 
 def read_monotonic() -> float:
@@ -551,3 +553,4 @@ def install() -> None:
     vars(queue)['SimpleQueue'] = SimpleQueue
     vars(uuid)['uuid4'] = _choose_uuid
     vars(secrets)['token_hex'] = _choose_token
+    vars(secrets)['token_bytes'] = random.randbytes

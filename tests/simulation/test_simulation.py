@@ -31,6 +31,6 @@ def test_seed_is_one_execution() -> None:
 
 
 def test_card_that_keeps_released_handles_is_found() -> None:
-    process = simulate('3', '--leaking-cards')
+    process = simulate('1-3', '--weakness', 'leaking-cards')
     assert process.returncode == 1
     assert 'is still prepared for another ARQ' in process.stdout
