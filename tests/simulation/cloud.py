@@ -246,7 +246,6 @@ class Cloud:
         setattr(broker.Broker, 'join', join_as_process)  # noqa: B010  # of this process
         setattr(driver.LocalDriver, 'send', send_or_lose)  # noqa: B010
 
-
     def _record_message(self, *message: Any) -> None:
         """Keep the last messages of each method, as one who reads the bus can."""
         messages = self._messages[message[3].get('method', '')]
@@ -264,7 +263,9 @@ class Cloud:
 def _connect(peer: Peer) -> Any:
     """Return the connection of a daemon, whose messages are signed."""
     is_conductor = peer.role is Role.CONDUCTOR
-    keys = SecretKeys(_SECRET) if is_conductor else OwnKey(peer, derive_key(_SECRET, peer))
+    keys = (
+        SecretKeys(_SECRET) if is_conductor else OwnKey(peer, derive_key(_SECRET, peer))
+    )
     return transport.connect(_configure(), _RPC_TIMEOUT, Signer(peer, keys), _URL)
 
 

@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from tests.simulation import scheduler
@@ -56,7 +57,7 @@ class Disturbance:
         for fault in self._plan:
             self.running += 1
             scheduler.find_scheduler().start(
-                f'fault{fault.number}', lambda fault=fault: self._make(fault)
+                f'fault{fault.number}', partial(self._make, fault)
             )
 
     def _make(self, fault: Fault) -> None:

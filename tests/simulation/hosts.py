@@ -59,7 +59,9 @@ class Cards:
 
     def record(self, action: HostAction, handle: AllocatedHandle) -> None:
         """Store a step of the history."""
-        step = HostStep(time.time(), self.hostname, handle.key, action, handle.arq_uuid)
+        # The clock of the host may be wrong.
+        now = scheduler.START + scheduler.read_monotonic()
+        step = HostStep(now, self.hostname, handle.key, action, handle.arq_uuid)
         self.steps.append(step)
 
 

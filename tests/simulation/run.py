@@ -71,7 +71,11 @@ def simulate(
     )
     violations = [*invariants.violations, *users.violations, *remainder]
     violations += map(str, check(history))
-    facts = {**users.counts, 'seconds': round(running.now), 'switches': running.switches}
+    facts = {
+        **users.counts,
+        'seconds': round(running.now),
+        'switches': running.switches,
+    }
     trace = sorted([*disturbance.trace, *cloud.requests], key=_read_moment)
     return Outcome(violations, facts, trace, [fault.number for fault in plan])
 

@@ -30,7 +30,18 @@ def test_seed_is_one_execution() -> None:
     assert first.stdout == second.stdout
 
 
-def test_card_that_keeps_released_handles_is_found() -> None:
-    process = simulate('1-3', '--weakness', 'leaking-cards')
-    assert process.returncode == 1
-    assert 'is still prepared for another ARQ' in process.stdout
+@pytest.mark.parametrize(
+    ('weakness', 'seed'),
+    [
+        ('leaking-cards', 1),
+        ('shared-preparation', 28),
+        ('no-leases', 2),
+        ('no-comparison', 1),
+        ('no-replay-guard', 6),
+        ('hung-device', 2),
+    ],
+)
+def test_planted_weakness_is_found(weakness: str, seed: int) -> None:
+    process = simulate(str(seed), '--weakness', weakness)
+    assert process.returncode == 1, process.stdout + process.stderr
+    assert 'itself has failed' not in process.stdout
