@@ -34,7 +34,6 @@ def test_seed_is_one_execution() -> None:
     ('weakness', 'seed'),
     [
         ('leaking-cards', 1),
-        ('shared-preparation', 28),
         ('no-leases', 2),
         ('no-comparison', 1),
         ('no-replay-guard', 6),
