@@ -31,16 +31,10 @@ def test_seed_is_one_execution() -> None:
 
 
 @pytest.mark.parametrize(
-    ('weakness', 'seed'),
-    [
-        ('leaking-cards', 1),
-        ('no-leases', 2),
-        ('no-comparison', 1),
-        ('no-replay-guard', 6),
-        ('hung-device', 2),
-    ],
+    'weakness',
+    ['leaking-cards', 'no-leases', 'no-comparison', 'no-replay-guard', 'hung-device'],
 )
-def test_planted_weakness_is_found(weakness: str, seed: int) -> None:
-    process = simulate(str(seed), '--weakness', weakness)
+def test_planted_weakness_is_found(weakness: str) -> None:
+    process = simulate('1-12', '--weakness', weakness)
     assert process.returncode == 1, process.stdout + process.stderr
     assert 'itself has failed' not in process.stdout

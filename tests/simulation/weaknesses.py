@@ -2,7 +2,7 @@
 """Weaknesses that are planted into the service, each of which a seed must find."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from sqlalchemy import text
 from cyborg_lite.agent.arqs.preparation import Preparation
 from cyborg_lite.agent.devices.device_threads import DeviceThreads
 from cyborg_lite.db.arqs import binding, claiming
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.rpc.security.replay import ReplayGuard
@@ -64,6 +65,7 @@ def _compare_nothing() -> None:
 def _accept_repetitions() -> None:
     """Serve a message that was recorded and is sent again."""
     _replace(ReplayGuard, 'accept', lambda *_arguments: True)
+    _replace(Database, 'once', lambda *_arguments: nullcontext())
 
 
 def _wait_for_devices() -> None:
