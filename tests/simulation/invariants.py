@@ -45,7 +45,7 @@ class Invariants:
             self.violations += [f'{now:.3f} {line}' for line in rule()]
 
     def _check_bound(self) -> Iterator[str]:
-        """A Bound ARQ is on its host and in the journal, and within the allocation."""
+        """Check that a Bound ARQ is on its host, stored there, and allocated."""
         for number, arq, instance, host, _ in self._connection.execute(
             _BOUND, [self._last]
         ).fetchall():
@@ -72,7 +72,7 @@ class Invariants:
                 )
 
     def _check_journals(self) -> Iterator[str]:
-        """A stored handle changes its owner only with a higher generation."""
+        """Check that a stored handle changes its owner with a higher generation."""
         for host in self.cloud.cards:
             content = self.cloud.read_journal(host)
             if not content or content == self._journals.get(host):

@@ -28,7 +28,7 @@ _OWNERS: Final = 'SELECT arq_uuid FROM attach_handles WHERE arq_uuid IS NOT NULL
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a seed has shown."""
+    """Outcome of the execution of a seed."""
 
     violations: Sequence[str]
     facts: Mapping[str, object]
