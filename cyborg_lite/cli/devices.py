@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands on devices: status with a reason, cleans and modes."""
+"""Commands on devices: status with a reason, cleaning runs and modes."""
 
 import argparse
 from collections.abc import Mapping
@@ -74,7 +74,7 @@ class SetDevice(ShowCommand):
         return build_fields(_set_paths(self.api, parsed_args.device, values))
 
 
-# --- cleans ---
+# --- cleaning runs ---
 
 
 def _read_cleanings(api: AcceleratorApi, uuid: str) -> dict[str, Any]:
@@ -82,12 +82,14 @@ def _read_cleanings(api: AcceleratorApi, uuid: str) -> dict[str, Any]:
 
 
 class ListCleans(ListCommand):
-    """List the units of a device and their cleaning state, or all its cleans."""
+    """List the units of a device and their cleaning state, or its cleaning runs."""
 
     def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_device(parser)
         parser.add_argument(
-            '--history', action='store_true', help='List the cleans, the latest first'
+            '--history',
+            action='store_true',
+            help='List the cleaning runs, the latest first',
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -104,8 +106,8 @@ class ListCleans(ListCommand):
 class RetryClean(ListCommand):
     """Clean units of a device again, and list the units.
 
-    The units are those whose clean has failed, and those that were used and have the
-    clean policy one-time.
+    The units are those whose cleaning run has failed, and those that were used and have
+    the clean policy one-time.
     """
 
     def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -129,8 +131,8 @@ class RetryClean(ListCommand):
 class AcceptClean(ApiCommand):
     """Declare units of a device clean. The service records the name.
 
-    The units are those whose clean has failed, and those that were used and have the
-    clean policy one-time.
+    The units are those whose cleaning run has failed, and those that were used and have
+    the clean policy one-time.
     """
 
     def _add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -203,7 +203,7 @@ class UnitsBeingCleaned(HandlesContended):
         '{number}.'
     )
     advice = (
-        'Create the instance again after the clean. If the clean does not end, ask the '
+        'Create the instance again after the cleaning run. If it does not end, ask the '
         'operator to run `cyborg-lite-manage cleaning list`.'
     )
 

@@ -47,7 +47,7 @@ class CleanAborted(DriverError):
     """A clean step ended before it was complete."""
 
     message = 'The step was aborted by an operator.'
-    advice = 'Retry the clean, or accept the unit as clean.'
+    advice = 'Retry the cleaning run, or accept the unit as clean.'
 
 
 class CleaningRefused(Conflict):
