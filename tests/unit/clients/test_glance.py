@@ -120,17 +120,6 @@ def test_content_without_hash_raises(glance: Glance, service: HttpService) -> No
         read_content(glance)
 
 
-def test_content_interrupted_raises_service_unavailable(
-    glance: Glance, service: HttpService
-) -> None:
-    service.answers['GET /v2/images/a/file'] = Answer(
-        body=b'rubbish',
-        headers={'Transfer-Encoding': 'chunked', 'Connection': 'close'},
-    )
-    with pytest.raises(ServiceUnavailable, match='Glance'):
-        read_content(glance)
-
-
 def test_page_of_proxy_raises_service_unavailable(
     glance: Glance, service: HttpService
 ) -> None:

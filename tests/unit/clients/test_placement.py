@@ -103,17 +103,6 @@ def test_create_custom_names_separates_classes_and_traits(
     assert len(service.requests) == 2
 
 
-def test_create_custom_names_after_failure_retries(
-    placement: Placement, service: HttpService
-) -> None:
-    service.answers['PUT /traits/CUSTOM_B'] = Answer(503)
-    with pytest.raises(ServiceUnavailable):
-        placement.create_custom_names((), ['CUSTOM_B'])
-    service.answers['PUT /traits/CUSTOM_B'] = Answer(201)
-    placement.create_custom_names((), ['CUSTOM_B'])
-    assert len(service.requests) == 2
-
-
 def test_create_custom_names_after_invalidation_sends_again(
     placement: Placement, service: HttpService
 ) -> None:

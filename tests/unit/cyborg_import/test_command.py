@@ -193,17 +193,6 @@ def test_import_server_missing_in_nova_is_refused(
     assert f'Nova has no server {server}' in capsys.readouterr().out
 
 
-def test_import_missing_provider_and_allocation_are_noted(
-    run: Run, source: str, placement: FakePlacement, capsys: Out
-) -> None:
-    placement.consumers.clear()
-    del placement.providers[cyborg_sample.PROVIDER]
-    assert run('--from', source, '--format', 'json') == 0
-    reasons = read_reasons(capsys.readouterr().out).values()
-    assert sum('no allocation' in reason for reason in reasons) == cyborg_sample.BOUND
-    assert any('first sync of the host' in reason for reason in reasons)
-
-
 @pytest.mark.parametrize('schema', cyborg_sample.EARLIER)
 def test_import_earlier_schema_is_read(
     run: Run, schema: str, target: str, tmp_path: Path, capsys: Out

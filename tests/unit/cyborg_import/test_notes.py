@@ -7,7 +7,6 @@ import pytest
 
 from cyborg_lite.cyborg_import.notes import (
     Notes,
-    format_address,
     normalize_address,
     parse_object,
 )
@@ -45,23 +44,6 @@ def test_date_is_utc_or_time_of_import() -> None:
 )
 def test_parse_object_returns_strings(text: str | None, values: object) -> None:
     assert parse_object(text) == values
-
-
-@pytest.mark.parametrize(
-    ('domain', 'bus', 'device', 'function', 'address'),
-    [
-        ('0x0000', '3B', '00', '0', '0000:3b:00.0'),
-        ('0', '0x1', '0x1f', '7', '0000:01:1f.7'),
-        ('10000', 'e1', '0', '0', '10000:e1:00.0'),
-    ],
-)
-def test_address_has_form_of_sysfs(
-    domain: str, bus: str, device: str, function: str, address: str
-) -> None:
-    fields = {'domain': domain, 'bus': bus, 'device': device, 'function': function}
-    parts = normalize_address(fields)
-    assert parts is not None
-    assert format_address(parts) == address
 
 
 @pytest.mark.parametrize('bus', ['', '0x', 'g1', '3b '])

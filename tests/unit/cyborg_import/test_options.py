@@ -13,22 +13,6 @@ NAMES = {
 
 
 @pytest.mark.parametrize(
-    ('source', 'target'),
-    [
-        (('DEFAULT', 'debug'), ('DEFAULT', 'debug')),
-        (('DEFAULT', 'periodic_interval'), ('agent', 'discovery_interval')),
-        (('api', 'host_ip'), ('api', 'host')),
-        (('api', 'api-workers'), ('api', 'workers')),
-        (('vgpu_nvidia-35', 'physical_device'), ('vgpu_nvidia-35', 'physical_device')),
-    ],
-)
-def test_option_gets_section_and_name(source: Option, target: Option) -> None:
-    section, name = source
-    (option,) = convert_options({section: {name: ['x']}}, NAMES)
-    assert (option.target, option.values, option.reason) == (target, ('x',), '')
-
-
-@pytest.mark.parametrize(
     ('source', 'reason'),
     [
         (('database', 'connection'), 'a database of its own'),

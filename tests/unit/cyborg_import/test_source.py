@@ -16,17 +16,6 @@ def url(tmp_path: Path) -> str:
     return f'sqlite:///{tmp_path}/cyborg.sqlite'
 
 
-def test_read_source_missing_column_is_none(url: str) -> None:
-    cyborg_sample.load(url, 'schema-4cc1d79978fc.sql')
-    cyborg_sample.run(
-        url,
-        "INSERT INTO devices VALUES (NULL, NULL, 1, 'u', 'GPU', 'v', 'm', NULL, NULL, "
-        "'host')",
-    )
-    (device,) = read_source(url).devices
-    assert (device.status, device.device_state) == (None, None)
-
-
 def test_read_source_missing_table_is_refused(url: str) -> None:
     cyborg_sample.load(url)
     cyborg_sample.run(url, 'DROP TABLE attributes')

@@ -6,17 +6,11 @@ import pytest
 from cyborg_lite import codec
 from cyborg_lite.errors.jobs import InvalidJobPayload
 from cyborg_lite.model.jobs import (
-    AuditPayload,
     BindPayload,
-    JobPayload,
     JobType,
     NewJob,
     PlacementSyncPayload,
-    ProgramPayload,
-    ReleasePayload,
     add_bind_generation,
-    job_key,
-    name_subject,
     read_bind_generation,
 )
 
@@ -38,43 +32,12 @@ def test_payload_omits_default_values() -> None:
     assert 'generation' not in codec.dump(BindPayload('instance', (), ()))
 
 
-@pytest.mark.parametrize(
-    ('job_type', 'payload', 'key'),
-    [
-        (JobType.RELEASE, ReleasePayload('handle'), 'handle'),
-        (JobType.PLACEMENT_SYNC, PlacementSyncPayload('compute-1'), 'compute-1'),
-        (JobType.BIND, BIND, None),
-        ('type-of-newer-release', BIND, None),
-    ],
-)
-def test_job_key_is_value_of_payload(
-    job_type: str, payload: JobPayload, key: str | None
-) -> None:
-    assert job_key(job_type, codec.dump(payload)) == key
-
-
 def test_add_bind_generation_returns_changed_copy() -> None:
     new_job = NewJob(JobType.BIND, codec.dump(BindPayload('instance', (), ())), key='k')
     changed = add_bind_generation(new_job, 5, has_alternatives=False)
     assert read_bind_generation(changed.payload) == 5
     assert read_bind_generation(new_job.payload) == 0
     assert changed.key == 'k'
-
-
-@pytest.mark.parametrize(
-    ('payload', 'description'),
-    [
-        (BIND, ('instance', 'instance')),
-        (ReleasePayload('h1'), ('attach_handle', 'h1')),
-        (PlacementSyncPayload('compute-1'), ('host', 'compute-1')),
-        (ProgramPayload('d1', 'i1', is_shell=False), ('deployable', 'd1')),
-        (AuditPayload(), ('', '')),
-    ],
-)
-def test_name_subject_names_main_object(
-    payload: JobPayload, description: tuple[str, str]
-) -> None:
-    assert name_subject(codec.dump(payload)) == description
 
 
 def test_read_bind_generation_of_other_type_raises() -> None:

@@ -69,18 +69,6 @@ def test_version_is_that_of_the_newest_argument(
     assert method.find_version(arguments) == version
 
 
-def test_arguments_with_default_values_are_not_sent() -> None:
-    assert CHANGE.dump_arguments(['u'], {}) == {'uuid': 'u'}
-    assert CHANGE.dump_arguments(['u', ()], {'color': '', 'size': None}) == {
-        'uuid': 'u'
-    }
-    assert CHANGE.dump_arguments(['u', ('a',)], {'size': 0}) == {
-        'uuid': 'u',
-        'names': ['a'],
-        'size': 0,
-    }
-
-
 def test_received_arguments_have_their_types() -> None:
     received = CHANGE.load_arguments({'uuid': 'u', 'names': ['a'], 'size': 3})
     assert received == {'uuid': 'u', 'names': ['a'], 'size': 3}

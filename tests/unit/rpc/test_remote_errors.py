@@ -4,20 +4,8 @@
 import pytest
 
 from cyborg_lite.errors.base import CyborgError
-from cyborg_lite.errors.devices import DeviceNotFound, ModeRefused
+from cyborg_lite.errors.devices import DeviceNotFound
 from cyborg_lite.rpc import remote_errors
-
-
-@pytest.mark.parametrize(
-    'error',
-    [
-        DeviceNotFound(uuid='u'),
-        ModeRefused(uuid='u', mode='m', reason='it is used'),
-    ],
-)
-def test_error_has_same_class_and_text_after_wire(error: CyborgError) -> None:
-    copy = remote_errors.load(remote_errors.dump(error))
-    assert (type(copy), str(copy)) == (type(error), str(error))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 """Tests of calls between daemons: request context, errors and message size."""
 
 import inspect
-import json
 import os
 import subprocess
 import sys
@@ -33,8 +32,6 @@ from cyborg_lite.rpc.context import RequestContext, daemon_context
 from cyborg_lite.rpc.dispatcher import Dispatcher, serves, serves_host
 from cyborg_lite.rpc.interface import Agents, Conductor
 from cyborg_lite.rpc.methods import AGENTS, CONDUCTOR, read_interface
-from cyborg_lite.rpc.security.keys import OwnKey, Peer, Role
-from cyborg_lite.rpc.security.signing import KEY, Signer
 from cyborg_lite.rpc.terms import Terms
 from cyborg_lite.rpc.upgrade_levels import Pins
 
@@ -120,26 +117,6 @@ def services(bus: Any) -> Iterator[Services]:
 def test_call_without_server_ends_after_timeout(bus: Any) -> None:
     with pytest.raises(ServiceUnavailable):
         connect_conductor(bus, timeout=0).list_arqs(daemon_context(), Query())
-
-
-def test_call_transmits_request_id_and_user(bus: Any, services: Services) -> None:
-    caller = RequestContext(
-        user_id='joe',
-        project_id='lab',
-        roles=['member'],
-        request_id='req-1',
-        global_request_id='req-0',
-        service_request=True,
-    )
-    assert connect_conductor(bus).heartbeat(caller, 'cpu1', 'digest', '1') is True
-    (received,) = services.callers
-    assert (received.user_id, received.project_id, received.roles) == (
-        'joe',
-        'lab',
-        ['member'],
-    )
-    assert (received.request_id, received.global_request_id) == ('req-1', 'req-0')
-    assert received.service_request is True
 
 
 def test_call_sets_current_context_of_server(bus: Any, services: Services) -> None:
@@ -404,66 +381,6 @@ def test_server_wait_processes_messages_received_while_closing() -> None:
     inner = ServerWithBacklog()
     transport.Server(inner).wait()
     assert inner.steps == ['closed', 'first', 'second']
-
-
-def test_heartbeat_message_is_below_500_bytes() -> None:
-    """The number of devices does not change the size of a heartbeat.
-
-    The identity of the agent takes 50 bytes, and the signature 100.
-    """
-    wire_context = daemon_context().to_wire()
-    assert set(wire_context) == {'is_admin', 'request_id', 'service_request'}
-    details = {'boot_id': 'b' * 36, 'identity': 'i' * 36}
-    heartbeat = {'host': 'h' * 24, 'digest': 'd' * 32, 'version': '1.0.0'}
-    message = {'method': 'heartbeat', 'args': {**heartbeat, 'vitals': details}}
-    agent = Peer(Role.AGENT, 'h' * 24)
-    signer = Signer(agent, OwnKey(agent, 'k' * 64))
-    receiver = Peer(Role.CONDUCTOR)
-    request = signer.sign(receiver, 'heartbeat', wire_context, heartbeat, {})
-    signed = {**wire_context, KEY: request.proof}
-    assert len(json.dumps(message)) + len(json.dumps(signed)) < 500
-
-
-@pytest.mark.parametrize(
-    'fields',
-    [
-        {},
-        {'is_admin': True, 'read_only': True, 'show_deleted': True},
-        {'is_admin_project': False, 'service_request': True},
-        {
-            'user_id': 'u',
-            'project_id': 'p',
-            'domain_id': 'd',
-            'user_domain_id': 'ud',
-            'project_domain_id': 'pd',
-            'system_scope': 'all',
-            'roles': ['admin', 'reader'],
-            'global_request_id': 'req-2',
-            'resource_uuid': 'r',
-        },
-    ],
-)
-def test_to_wire_omits_only_default_values(fields: dict[str, Any]) -> None:
-    context = RequestContext(request_id='req-1', **fields)
-    restored = RequestContext.from_dict(context.to_wire())
-    for name in (
-        'user_id',
-        'project_id',
-        'domain_id',
-        'user_domain_id',
-        'project_domain_id',
-        'system_scope',
-        'is_admin',
-        'is_admin_project',
-        'read_only',
-        'show_deleted',
-        'roles',
-        'request_id',
-        'global_request_id',
-        'resource_uuid',
-        'service_request',
-    ):
-        assert getattr(restored, name) == getattr(context, name), name
 
 
 def test_request_id_cannot_forge_lines_of_the_log() -> None:

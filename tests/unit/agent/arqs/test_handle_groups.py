@@ -132,25 +132,3 @@ def test_rebuild_activates_group_after_last_member(site: Site) -> None:
     assert site.driver.calls == [CALL]
     site.preparation.rebuild(PAIR[1])
     assert site.driver.calls == [CALL, CALL]
-
-
-def test_stuck_activation_does_not_delay_other_drivers(site: Site) -> None:
-    site.driver.may_return.clear()
-    activation = threading.Thread(target=lambda: site.preparation.prepare(PAIR))
-    activation.start()
-    while not site.driver.calls:
-        activation.join(0.01)
-    plain = [handle(PLAIN_CARD, 'p')]
-
-    def use_other_card() -> None:
-        site.preparation.prepare(plain)
-        site.preparation.rebuild(plain[0])
-        site.preparation.release(plain)
-
-    holder = threading.Thread(target=use_other_card, daemon=True)
-    holder.start()
-    holder.join(30.0)
-    is_stuck = holder.is_alive()
-    site.driver.may_return.set()
-    activation.join()
-    assert not is_stuck

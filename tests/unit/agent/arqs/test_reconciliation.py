@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the comparison of prepared handles with those of the conductor."""
 
-from dataclasses import replace
-
 import pytest
 
 from cyborg_lite.agent.arqs import reconciliation
 from cyborg_lite.agent.arqs.reconciliation import Reconciliation
 from cyborg_lite.agent.state.cache import Cache
-from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.devices.devices import AllocatedHandle
-from cyborg_lite.model.hosts.events import HostHandle
 from tests.doubles.drivers import handle
 from tests.doubles.report_receiver import ReportKeeper
 
@@ -57,20 +53,6 @@ def test_reconcile_releases_handles_without_arq(
     assert [item.uuid for item in released_handles] == ['b']
 
 
-def test_reconcile_names_user_of_each_handle(
-    comparison: Reconciliation, cache: Cache
-) -> None:
-    conductor = ReportKeeper()
-    stored = replace(handle(_ADDRESS, 'a'), instance_uuid='instance', generation=3)
-    cache.add_handles([stored])
-    comparison.reconcile(conductor.client)
-    assert conductor.prepared == (
-        HostHandle(
-            'a', stored.arq_uuid, 'instance', stored.deployable_name, stored.key, 3
-        ),
-    )
-
-
 def test_reconcile_without_handles_calls_once(
     comparison: Reconciliation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,19 +65,6 @@ def test_reconcile_without_handles_calls_once(
     comparison.request()
     comparison.reconcile(conductor.client)
     assert len(conductor.calls) == 2
-
-
-def test_reconcile_after_last_release_calls_once(
-    comparison: Reconciliation, cache: Cache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reconciliation, '_INTERVAL', -1.0)
-    conductor = ReportKeeper()
-    cache.add_handles([handle(_ADDRESS, 'a')])
-    comparison.reconcile(conductor.client)
-    cache.remove_handles(['a'])
-    comparison.reconcile(conductor.client)
-    comparison.reconcile(conductor.client)
-    assert (len(conductor.calls), conductor.prepared) == (2, ())
 
 
 def test_reconcile_with_outdated_list_is_repeated(
@@ -120,36 +89,5 @@ def test_reconcile_soon_after_releases(
     comparison.reconcile(conductor.client)
     conductor.abandoned = set()
     comparison.reconcile(conductor.client)
-    comparison.reconcile(conductor.client)
-    assert len(conductor.calls) == 2
-
-
-def test_reconcile_repeats_after_interval_or_request(
-    comparison: Reconciliation, cache: Cache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    conductor = ReportKeeper()
-    cache.add_handles([handle(_ADDRESS, 'a')])
-    comparison.reconcile(conductor.client)
-    comparison.reconcile(conductor.client)
-    assert len(conductor.calls) == 1
-    comparison.request()
-    comparison.reconcile(conductor.client)
-    assert len(conductor.calls) == 2
-    monkeypatch.setattr(reconciliation, '_INTERVAL', -1.0)
-    comparison.request()
-    comparison.reconcile(conductor.client)
-    comparison.reconcile(conductor.client)
-    assert len(conductor.calls) == 4
-
-
-def test_reconcile_after_failure_is_repeated(
-    comparison: Reconciliation, cache: Cache
-) -> None:
-    conductor = ReportKeeper()
-    cache.add_handles([handle(_ADDRESS, 'a')])
-    conductor.refusal = ServiceUnavailable(what='cyborg-lite-conductor')
-    with pytest.raises(ServiceUnavailable):
-        comparison.reconcile(conductor.client)
-    conductor.refusal = None
     comparison.reconcile(conductor.client)
     assert len(conductor.calls) == 2

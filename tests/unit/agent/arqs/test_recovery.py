@@ -290,18 +290,6 @@ def test_report_recovery_names_handles_to_connect(tmp_path: Path) -> None:
     assert (result.rebuilt, result.connecting) == (('a',), ('a',))
 
 
-def test_report_recovery_unavailable_conductor_retries(
-    agent_in_use: AgentProcess,
-) -> None:
-    conductor = ReportKeeper()
-    conductor.refusal = ServiceUnavailable(what='cyborg-lite-conductor')
-    with pytest.raises(ServiceUnavailable):
-        agent_in_use.recovery.report_recovery(conductor.client)
-    conductor.refusal = None
-    assert agent_in_use.recovery.report_recovery(conductor.client)
-    assert sorted(conductor.outcomes[0].rebuilt) == ['a', 'b', 'c']
-
-
 # --- loaded bitstreams ---
 
 
@@ -335,21 +323,6 @@ def restart_after_reboot(
     locks = restarted.locks
     restarted.preparation = Preparation(*components, locks, load or no_glance)
     return restarted
-
-
-def test_rebuild_loads_bitstream_before_preparation(
-    start: Start, tmp_path: Path
-) -> None:
-    load = RecordingLoader()
-    agent = restart_after_reboot(start(), start, tmp_path, load)
-    agent.recovery = agent.recover_within(_UNLIMITED)
-    agent.driver.attempts.clear()
-    assert agent.rebuild()
-    assert load.orders == [with_load().load]
-    assert agent.driver.attempts == ['a']
-    conductor = ReportKeeper()
-    agent.recovery.report_recovery(conductor.client)
-    assert conductor.outcomes[-1].rebuilt == ('a',)
 
 
 def test_rebuild_retries_failed_load(start: Start, tmp_path: Path) -> None:

@@ -43,17 +43,6 @@ def _add_image(number: int, source: FakeGlance) -> Bitstream:
     return bitstream(content, id=uuid)
 
 
-def test_open_image_stores_file_under_digest(
-    tmp_path: Path, source: FakeGlance
-) -> None:
-    image = bitstream(_CONTENT)
-    with _cache(tmp_path, source).open_image(image) as path:
-        assert path.read_bytes() == _CONTENT
-        assert path.name == f'sha512-{hashlib.sha512(_CONTENT).hexdigest()}'
-        assert path.stat().st_mode & 0o777 == 0o400
-    assert _list_files(tmp_path) == [path.name]
-
-
 def test_open_image_cached_file_is_not_fetched(
     tmp_path: Path, source: FakeGlance
 ) -> None:

@@ -19,7 +19,6 @@ from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.drivers.fpga.intel import IntelFpga
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.errors.bitstreams import BitstreamRefused, LoadingFailed
-from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.drivers import DeviceGone, DriverError
 from cyborg_lite.model.bitstreams.bitstreams import FUNCTION, LoadOrder
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health
@@ -293,29 +292,3 @@ def test_program_same_card_runs_serially(fpga_host: FpgaHost) -> None:
     assert overlaps == [False]
     assert device.root.attributes[FUNCTION] == third_function
     assert fpga_host.reported_device == device
-
-
-def test_program_stuck_load_ends_repetitions(tmp_path: Path) -> None:
-    """Calls without an end would use up the threads of the RPC server."""
-    fpga_host = FpgaHost(tmp_path)
-    discovery, store = fpga_host.discovery, fpga_host.bitstream_store
-    programming = Programming(discovery, store, DeviceLocks(0.01))
-    order = LoadOrder(_CARD, '', bitstream(gbs()))
-    entered, over = threading.Event(), threading.Event()
-
-    # Any: the content of an image, as chunks.
-    def hang(*_arguments: object) -> Any:
-        entered.set()
-        over.wait()
-        yield gbs()
-
-    with patch.object(fpga_host.images, 'content', hang):
-        thread = threading.Thread(target=lambda: programming.program(order))
-        thread.start()
-        assert entered.wait(20.0)
-        try:
-            with pytest.raises(ServiceUnavailable, match=_CARD):
-                programming.program(order)
-        finally:
-            over.set()
-            thread.join()

@@ -21,7 +21,6 @@ from cyborg_lite.model.devices.cleaning import (
     CleanProgressState,
     CleanStep,
 )
-from cyborg_lite.model.hosts.message_rules import check_clean_progress
 from tests.doubles.cleaning import ERASE, CleaningDriver
 from tests.doubles.drivers import ScriptedDriver, discovery_result, handle
 
@@ -251,17 +250,6 @@ def test_device_without_cleaning_driver_is_refused(cache: Cache) -> None:
     driver.results = [discovery_result()]
     with pytest.raises(DriverError, match='declares no clean steps'):
         start(build(driver, cache), order())
-
-
-def test_failure_of_any_text_can_be_stored(
-    cleaning: Cleaning, driver: CleaningDriver
-) -> None:
-    """The conductor would refuse the progress of this clean for ever."""
-    driver.failures['erase'] = DriverError(reason='\0\udc80' + 'x' * 5000)
-    start(cleaning, order())
-    progress = finish(cleaning, order())
-    assert progress.state is FAILED
-    check_clean_progress(progress)
 
 
 def test_result_of_earlier_clean_with_same_number_is_outdated(

@@ -279,14 +279,3 @@ def test_store_follows_card_whose_serial_number_appears(tmp_path: Path) -> None:
         entry = ModeStore(tmp_path).find(device)
         assert entry is not None
         assert (entry.mode, entry.pending) == ('dc', '')
-
-
-def test_store_finds_mode_of_card_without_serial_number(tmp_path: Path) -> None:
-    without = Device('GPU', '10de', 'T4', 'NVIDIA', _CARD, _CARD, Deployable('card'))
-    store = ModeStore(tmp_path)
-    store.save(without, 'dc')
-    entry = store.find(replace(without, hardware_id='GPU-1'))
-    assert entry is not None
-    assert entry.mode == 'dc'
-    store.save(replace(without, hardware_id='GPU-1'), 'sym')
-    assert store.find(replace(without, hardware_id='GPU-2')) is None

@@ -5,10 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.errors.daemons import ServiceUnavailable
 from tests.doubles.reporting_agent import ALWAYS_DUE, ReportingAgent
-
-_UNAVAILABLE = ServiceUnavailable(what='cyborg-lite-conductor')
 
 
 @pytest.fixture
@@ -40,18 +37,6 @@ def test_heartbeat_contains_changed_telemetry_only(
     assert list_power_values(heartbeat_agent) == [[], [50.0], [], [75.0], []]
 
 
-def test_heartbeat_failure_sends_telemetry_again(
-    heartbeat_agent: ReportingAgent,
-) -> None:
-    heartbeat_agent.send_reports()
-    heartbeat_agent.conductor.refusal = _UNAVAILABLE
-    heartbeat_agent.send_reports()
-    heartbeat_agent.conductor.refusal = None
-    heartbeat_agent.send_reports()
-    heartbeat_agent.send_reports()
-    assert list_power_values(heartbeat_agent) == [[], [50.0], []]
-
-
 def test_unchanged_host_sends_short_heartbeats(heartbeat_agent: ReportingAgent) -> None:
     heartbeat_agent.conductor.remembers_heartbeats = True
     heartbeat_agent.send_reports()
@@ -79,17 +64,6 @@ def test_refused_short_heartbeat_is_followed_by_whole_one(
     assert heartbeat_agent.send_reports() == ['repeat']
 
 
-def test_telemetry_without_answer_is_sent_again(
-    heartbeat_agent: ReportingAgent,
-) -> None:
-    heartbeat_agent.conductor.remembers_heartbeats = True
-    send_power_values(heartbeat_agent, 50.0, 50.0, 75.0, 75.0, 75.0, 75.0, 50.0)
-    calls = [call for call in heartbeat_agent.conductor.calls if 'repeat' in call]
-    assert calls[1::2] == ['repeat_without_answer'] * 2
-    powers = list_power_values(heartbeat_agent)
-    assert powers == [[], [50.0], [], [75.0], [75.0], [], []]
-
-
 def test_earlier_value_after_heartbeat_without_answer_is_sent(
     heartbeat_agent: ReportingAgent,
 ) -> None:
@@ -98,23 +72,6 @@ def test_earlier_value_after_heartbeat_without_answer_is_sent(
     send_power_values(heartbeat_agent, 50.0, 50.0, 75.0, 50.0, 50.0, 50.0)
     powers = list_power_values(heartbeat_agent)
     assert powers == [[], [50.0], [], [75.0], [50.0], []]
-
-
-def test_failure_is_followed_by_heartbeat_with_answer(
-    heartbeat_agent: ReportingAgent,
-) -> None:
-    """A heartbeat without an answer would hide that no conductor answers."""
-    conductor = heartbeat_agent.conductor
-    conductor.remembers_heartbeats = True
-    for _ in range(4):
-        heartbeat_agent.send_reports()
-    conductor.refusal = _UNAVAILABLE
-    calls = [heartbeat_agent.send_reports() for _ in range(3)]
-    assert calls == [['repeat']] * 3
-    assert not heartbeat_agent.reporter.is_answered
-    conductor.refusal = None
-    calls = [heartbeat_agent.send_reports() for _ in range(2)]
-    assert calls == [['repeat'], ['repeat_without_answer']]
 
 
 def test_heartbeat_unknown_digest_sends_telemetry_again(

@@ -82,20 +82,6 @@ def test_changed_host_is_reported_at_once(agent: ReportingAgent) -> None:
     assert agent.conductor.reports['compute-1'].devices == ()
 
 
-def test_changes_without_base_are_followed_by_whole_report(
-    agent: ReportingAgent,
-) -> None:
-    agent.send_reports()
-    agent.conductor.reports.clear()
-    agent.driver.results = []
-    assert agent.send_reports() == [
-        'report_changes',
-        'report_changes',
-        'reconcile_handles',
-    ]
-    assert agent.conductor.reports['compute-1'].devices == ()
-
-
 def test_heartbeat_unknown_digest_repeats_reports(
     heartbeat_agent: ReportingAgent,
 ) -> None:

@@ -74,43 +74,12 @@ def test_scan_hanging_driver_returns_later_uses_results() -> None:
     assert discovery.report().devices[0].control_address == _SECOND
 
 
-def test_scan_driver_fails_reuses_last_result_as_degraded(
-    healthy: ScriptedDriver,
-) -> None:
-    """A device that is missing from a report is removed from the database."""
-    discovery = _discovery(healthy=healthy)
-    before = discovery.scan()
-    healthy.failure = RuntimeError('not now')
-    (stale,) = (result.device for result in discovery.scan())
-    assert stale is not None
-    assert stale.health is Health.DEGRADED
-    reason = 'Driver healthy does not answer; its last result is reused.'
-    assert stale.health_reason == reason
-    assert replace(stale, health=Health.OK, health_reason='') == before[0].device
-    healthy.failure = None
-    assert discovery.scan() == before
-    assert discovery.unavailable_drivers == {}
-
-
 # --- removal of devices ---
 
 
 def _scan_healths(discovery: Discovery) -> list[Health]:
     discovery.scan()
     return [device.health for device in discovery.report().devices]
-
-
-def test_missing_device_is_removed_after_several_scans(healthy: ScriptedDriver) -> None:
-    discovery = _discovery(healthy=healthy)
-    assert _scan_healths(discovery) == [Health.OK]
-    healthy.results = []
-    assert _scan_healths(discovery) == [Health.GONE]
-    assert discovery.has_missing_devices
-    assert _scan_healths(discovery) == [Health.GONE]
-    assert discovery.find_driver(_FIRST) is healthy
-    assert _scan_healths(discovery) == []
-    assert not discovery.has_missing_devices
-    assert discovery.find_driver(_FIRST) is None
 
 
 def test_failed_scan_does_not_count_for_removal(healthy: ScriptedDriver) -> None:
@@ -160,37 +129,6 @@ def test_removal_scans_sets_number_of_scans(healthy: ScriptedDriver) -> None:
 # --- results of an earlier process ---
 
 
-def test_restore_results_preserves_devices_after_restart(
-    faulty: ScriptedDriver,
-) -> None:
-    discovery = _discovery(faulty=faulty)
-    discovery.restore_results(
-        [
-            discovery_result(_FIRST, 'faulty'),
-            discovery_result(_SECOND, 'another driver'),
-        ]
-    )
-    assert _scan_healths(discovery) == [Health.DEGRADED]
-    assert discovery.find_driver(_FIRST) is faulty
-    faulty.failure = None
-    assert [_scan_healths(discovery) for _ in range(3)] == [
-        [Health.GONE],
-        [Health.GONE],
-        [],
-    ]
-
-
-def test_list_reported_results_returns_last_driver_results(
-    healthy: ScriptedDriver,
-) -> None:
-    discovery = _discovery(healthy=healthy)
-    discovery.scan()
-    expected = tuple(healthy.results)
-    healthy.results = []
-    discovery.scan()
-    assert discovery.list_reported_results() == expected
-
-
 def test_list_conflicts_names_conflicting_drivers(healthy: ScriptedDriver) -> None:
     rival = ScriptedDriver(_HOST, {})
     rival.results = [
@@ -202,25 +140,6 @@ def test_list_conflicts_names_conflicting_drivers(healthy: ScriptedDriver) -> No
     assert discovery.list_conflicts() == (
         f'{_FIRST} is claimed by healthy and rival: enable only one of them',
     )
-
-
-def test_scan_unsendable_device_affects_only_failing_driver(
-    healthy: ScriptedDriver, faulty: ScriptedDriver
-) -> None:
-    """The conductor rejects a whole report for one invalid value."""
-    result = discovery_result(_SECOND, 'faulty')
-    assert result.device is not None
-    info = {'bus': 2}
-    attach_handle = replace(result.device.root.handles[0], info=info)  # type: ignore[arg-type]  # an invalid value
-    root = replace(result.device.root, handles=(attach_handle,))
-    faulty.results = [replace(result, device=replace(result.device, root=root))]
-    faulty.failure = None
-    discovery = _discovery(faulty=faulty, healthy=healthy)
-    *results, withheld = discovery.scan()
-    assert results == healthy.results
-    assert withheld.device is None
-    assert 'Expected' in withheld.reason
-    assert discovery.unavailable_drivers == {}
 
 
 def _with_name_of(address: str, result: DiscoveryResult) -> DiscoveryResult:
@@ -360,19 +279,6 @@ def test_report_ignores_order_of_drivers() -> None:
         discovery.scan()
         reports.append(discovery.report())
     assert reports[0] == reports[1]
-
-
-def test_find_driver_returns_driver_of_result(healthy: ScriptedDriver) -> None:
-    healthy.results = [
-        discovery_result(_FIRST, 'healthy'),
-        discovery_result(_SECOND, 'healthy', is_offered=False),
-    ]
-    discovery = _discovery(healthy=healthy)
-    assert discovery.find_driver(_FIRST) is None
-    discovery.scan()
-    assert discovery.find_driver(_FIRST) is healthy
-    assert discovery.find_driver(_SECOND) is healthy
-    assert discovery.find_driver('0000:03:00.0') is None
 
 
 def test_report_contains_boot_id(tmp_path: Path) -> None:

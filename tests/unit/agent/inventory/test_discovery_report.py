@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the rows that the discovery report shows for candidate functions."""
 
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 from cyborg_lite.agent.inventory.discovery_report import DiscoveryRow, build_rows
 from cyborg_lite.agent.inventory.discovery_table import format_table
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.model.inventory.host_report import AttachHandle, Deployable, HandleType
 from tests.doubles.drivers import discovery_result
@@ -53,64 +51,6 @@ def test_every_candidate_function_has_row(name: str, host: Host) -> None:
     }
 
 
-def test_as_json_has_documented_fields(host: Host) -> None:
-    sysfs_tree.build('t4-mdev', host.root)
-    rows = _build_rows_by_address(host)
-    assert rows['0000:3b:00.0'].as_json() == {
-        'address': '0000:3b:00.0',
-        'ids': '10de:1eb8',
-        'name': None,
-        'class': '030200',
-        'driver': 'nvidia_gpu_driver',
-        'suggested_drivers': [],
-        'offered': True,
-        'reason': 'whole card',
-        'provider': {
-            'name': 'compute-1_0000:3b:00.0',
-            'resource_class': 'PGPU',
-            'total': 1,
-            'reserved': 0,
-            'traits': ['OWNER_CYBORG', 'CUSTOM_NVIDIA_1EB8'],
-        },
-        'handles': [
-            {
-                'type': 'PCI',
-                'info': {
-                    'domain': '0000',
-                    'bus': '3b',
-                    'device': '00',
-                    'function': '0',
-                },
-            }
-        ],
-    }
-    assert rows['0000:03:00.0'].as_json() == {
-        'address': '0000:03:00.0',
-        'ids': '102b:0538',
-        'name': None,
-        'class': '030000',
-        'driver': None,
-        'suggested_drivers': [],
-        'offered': False,
-        'reason': 'boot VGA of the host; no enabled driver claims it',
-        'provider': None,
-        'handles': [],
-    }
-
-
-def test_fully_reserved_device_is_not_offered(host: Host) -> None:
-    reserved_result = discovery_result()
-    assert reserved_result.device is not None
-    root = replace(reserved_result.device.root, reserved=1)
-    reserved_result = replace(
-        reserved_result, device=replace(reserved_result.device, root=root)
-    )
-    (row,) = build_rows(host, [reserved_result], {})
-    assert row.driver == 'scripted'
-    assert row.as_json()['offered'] is False
-    assert row.as_json()['provider'] is None
-
-
 def test_handles_in_foreign_use_are_reserved(host: Host) -> None:
     """The agent reports the same reserved amount to Placement."""
     result = discovery_result()
@@ -130,19 +70,6 @@ def test_handles_in_foreign_use_are_reserved(host: Host) -> None:
     assert partly_used.as_json()['provider']['reserved'] == 1
     assert 'VGPU 2, 1 reserved' in format_table([partly_used])
     assert build_row_of(used_handle).as_json()['offered'] is False
-
-
-def test_device_has_one_row_per_provider(host: Host) -> None:
-    result = discovery_result()
-    assert result.device is not None
-    children = tuple(Deployable(f'part-{size}', 'VGPU', total=size) for size in (2, 1))
-    root = Deployable('card', children=children)
-    result = replace(result, device=replace(result.device, root=root))
-    rows = build_rows(host, [result], {})
-    assert [row.provider and row.provider.name for row in rows] == [
-        'part-2',
-        'part-1',
-    ]
 
 
 def test_unclaimed_virtual_function_names_physical_function(host: Host) -> None:
@@ -189,22 +116,6 @@ def test_function_of_unassigned_class_has_row(host: Host) -> None:
     assert row.result.pci_class.startswith('ff')
     assert (row.driver, row.suggestions) == (None, ('pci_driver',))
     assert 'pci_driver offers it if device_spec selects it' in row.result.reason
-
-
-def test_hung_function_has_row(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    sysfs_tree.build('t4-mdev', host.root)
-    read = Host.raw
-
-    def hang(self: Host, path: str, size: int = 1 << 20) -> bytes | None:
-        if path.endswith('0000:3b:00.0/vendor'):
-            threading.Event().wait()
-        return read(self, path, size)
-
-    monkeypatch.setattr(Host, 'raw', hang)
-    rows = build_rows(host, [], {}, scan=TimedScan(0.3, 0.3))
-    reasons = {row.result.address: row.result.reason for row in rows}
-    assert reasons.keys() == {'0000:03:00.0', '0000:3b:00.0', '0000:af:00.0'}
-    assert 'it does not answer' in reasons['0000:3b:00.0']
 
 
 def test_host_without_sysfs_has_no_rows(host: Host) -> None:

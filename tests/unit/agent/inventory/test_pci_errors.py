@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the health that PCI errors cause."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -55,37 +54,11 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
-def test_fatal_error_fails_device_for_an_hour(site: Site) -> None:
-    assert site.read(fatal=0).health is Health.OK
-    usage = site.read(fatal=1)
-    assert usage.health is Health.FAILED
-    assert re.fullmatch(r'1 fatal PCI errors since [\d:. -]{19} UTC', usage.reason)
-    site.now += _HOUR - 1
-    assert site.read(fatal=1).reason == usage.reason
-    site.now += 2
-    assert site.read(fatal=1).health is Health.OK
-
-
 def test_few_corrected_errors_are_no_fault(site: Site) -> None:
     site.read(correctable=0, nonfatal=0)
     assert site.read(correctable=999, nonfatal=9).health is Health.OK
     site.now += _HOUR + 1
     assert site.read(correctable=1998, nonfatal=18).health is Health.OK
-
-
-@pytest.mark.parametrize(
-    ('counters', 'health'),
-    [
-        ({'correctable': 1000}, Health.DEGRADED),
-        ({'nonfatal': 10}, Health.FAILED),
-        ({'correctable': 5000, 'nonfatal': 10}, Health.FAILED),
-    ],
-)
-def test_rate_of_errors_decides(
-    site: Site, counters: dict[str, int], health: Health
-) -> None:
-    site.read(correctable=0)
-    assert site.read_of(_CARD, 'b1', Health.OK, counters).health is health
 
 
 def test_errors_before_first_read_count_if_fatal(site: Site) -> None:

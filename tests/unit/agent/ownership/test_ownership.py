@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of devices that the operator excludes or that Nova is configured to use."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -139,21 +138,6 @@ def test_nova_config_matches_ids_and_mdev_types(
     assert results
     healths = {health(ownership.amend(result)) is Health.CONFLICT for result in results}
     assert (True in healths) is contested
-
-
-def test_failed_device_without_conflict_stays_failed(
-    host: Host, nova_conf: Path
-) -> None:
-    healthy_result = discovery_result(ADDRESS)
-    assert healthy_result.device is not None
-    failed = replace(
-        healthy_result, device=replace(healthy_result.device, health=Health.FAILED)
-    )
-    write_device_spec(nova_conf, '{"vendor_id": "10de"}')
-    ownership = build_ownership(host, nova_conf)
-    assert health(ownership.amend(failed)) is Health.CONFLICT
-    nova_conf.write_text('')
-    assert health(ownership.amend(failed)) is Health.FAILED
 
 
 # --- ownership file -----------------------------------------------------------------

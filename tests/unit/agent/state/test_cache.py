@@ -4,8 +4,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from cyborg_lite.agent.state.cache import Cache, PreparedHandle
 from tests.doubles.drivers import discovery_result, handle
 
@@ -77,18 +75,6 @@ def test_save_unchanged_content_writes_no_file(cache: Cache, tmp_path: Path) -> 
     cache.add_handles([handle(uuid='a')])
     cache.remove_handles(['b'])
     assert list((tmp_path / 'state').iterdir()) == []
-
-
-@pytest.mark.parametrize('name', ['handles.json', 'findings.json'])
-def test_open_damaged_file_loses_only_its_content(
-    cache: Cache, tmp_path: Path, name: str
-) -> None:
-    cache.add_handles([handle(uuid='a')])
-    cache.save_results([discovery_result()])
-    (tmp_path / 'state' / name).write_text('{"v": 1, "content": [{"handle": 7}]}')
-    reopened_cache = reopen_cache(tmp_path)
-    assert (reopened_cache.handles == {}) == (name == 'handles.json')
-    assert (reopened_cache.results is None) == (name == 'findings.json')
 
 
 def test_unwritable_directory_preserves_handles_in_memory(tmp_path: Path) -> None:

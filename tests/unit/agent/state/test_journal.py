@@ -44,22 +44,6 @@ def test_acknowledge_removes_received_events(joined_journal: Journal) -> None:
     assert list_unsent(joined_journal) == [(3, 'c'), (4, 'd')]
 
 
-def test_reopen_restores_events_and_numbers(
-    joined_journal: Journal, tmp_path: Path
-) -> None:
-    joined_journal.append(build_events('a', 'b'))
-    joined_journal.acknowledge(1)
-    reopened_journal = reopen_journal(tmp_path)
-    assert reopened_journal.list_unsent(9) == joined_journal.list_unsent(9)
-    assert not reopened_journal.is_joined
-    reopened_journal.acknowledge(2)
-    assert reopened_journal.is_joined
-    # Numbers are not reused, although no event remains.
-    last_journal = reopen_journal(tmp_path)
-    last_journal.append(build_events('c'))
-    assert list_unsent(last_journal) == [(3, 'c')]
-
-
 def test_reopen_after_failed_writes_continues_at_conductor_number(
     joined_journal: Journal, tmp_path: Path
 ) -> None:

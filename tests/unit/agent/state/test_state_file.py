@@ -38,20 +38,6 @@ def test_write_sets_private_permissions(path: Path) -> None:
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_write_failure_preserves_content(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = open_file(path)
-    file.write('before')
-
-    def raise_disk_full(_number: int) -> None:
-        raise OSError(28, 'No space left on device')
-
-    monkeypatch.setattr(os, 'fsync', raise_disk_full)
-    assert not file.write('after')
-    assert read_content(path) == 'before'
-
-
 def test_write_syncs_file_before_rename_and_directory(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

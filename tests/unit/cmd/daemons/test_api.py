@@ -2,19 +2,14 @@
 """Tests of the API daemon: start, stop and RPC timeout."""
 
 import http.client
-import json
 import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from cyborg_lite import conf as configuration
-from cyborg_lite.api import app
 from cyborg_lite.cmd.daemons import api
 from tests.servers.message_keys import write_lines
 
@@ -47,46 +42,6 @@ def test_daemon_after_stop_refuses_connections(tmp_path: Path) -> None:
     daemon.wait()
     with pytest.raises(ConnectionRefusedError):
         get(port, '/v2')
-
-
-def test_daemon_stop_ends_held_requests(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arrival = threading.Event()
-
-    def assemble_blocking(
-        conf: Any, conductor: Any, observe: Any, stopping: threading.Event
-    ) -> Any:
-        app.assemble(conf, conductor, observe, stopping)  # registers the options
-
-        def application(_environ: Any, start_response: Any) -> list[bytes]:
-            arrival.set()
-            is_stopping = stopping.wait(30)
-            start_response('200 OK', [])
-            return [b'answered' if is_stopping else b'late']
-
-        return application
-
-    monkeypatch.setattr(api, 'assemble', assemble_blocking)
-    daemon = start_daemon(tmp_path)
-    with ThreadPoolExecutor() as pool:
-        answer = pool.submit(get, daemon.port, '/v2')
-        arrival.wait()
-        daemon.stop()
-        daemon.wait()
-        assert answer.result() == (200, b'answered')
-
-
-def test_request_without_conductor_returns_503(tmp_path: Path) -> None:
-    daemon = start_daemon(tmp_path)
-    try:
-        status, body = get(daemon.port, '/v2/devices')
-    finally:
-        daemon.stop()
-        daemon.wait()
-    assert status == 503
-    fault = json.loads(json.loads(body)['error_message'])
-    assert 'cyborg-lite-conductor does not answer' in fault['faultstring']
 
 
 @pytest.mark.parametrize(('option', 'seconds'), [('', 30), ('1', 1), ('90', 90)])

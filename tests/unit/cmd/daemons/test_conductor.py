@@ -21,7 +21,6 @@ from cyborg_lite.conductor.service import (
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.errors.daemons import ConfigurationError
-from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR
 from cyborg_lite.version import VERSION
 from tests.builders.service_rows import mark_down
@@ -65,27 +64,6 @@ def find_free_port() -> int:
     with closing(socket.create_server(('127.0.0.1', 0))) as probe:
         port: int = probe.getsockname()[1]
         return port
-
-
-def test_build_converts_options(
-    configure: Configure, settings: list[ConductorSettings]
-) -> None:
-    lines = (
-        'largest_image = 3\nmetrics_port = 9000\nworkers = 2\n'
-        'hosts_without_compute = edge-*\ndefault_images = an-image\n'
-        'new_devices = maintaining\n'
-        '[nova]\nattaches_mdev = true\n'
-    )
-    conductor.build(configure(lines))
-    (values,) = settings
-    assert values.host == 'controller-1'
-    assert values.largest_image == 3 << 20  # bytes; the option is in MiB
-    assert values.metrics_ports == range(9000, 9002)  # one port per worker
-    assert values.default_images == ('an-image',)
-    assert values.hosts_without_compute == ('edge-*',)
-    assert values.rules.nova.hosts_without_compute == ('edge-*',)
-    assert values.rules.nova.attaches_mdev is True
-    assert values.new_status is DeviceStatus.MAINTAINING
 
 
 def test_build_metrics_port_0_opens_none(

@@ -37,29 +37,6 @@ def test_discover_prints_table_by_default(
     assert out.endswith('1 of 3 offered.\n')
 
 
-def test_discover_json_prints_list_of_rows(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sysfs_tree.build('l40s-vendor-vfio', tmp_path)
-    arguments = ['discover', '--sysfs-root', str(tmp_path), '--format', 'json']
-    assert agent.main(arguments) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert len(rows) == 34
-    assert [row['address'] for row in rows if row['offered']] == ['0000:c3:00.0']
-    fields = [
-        'address',
-        'ids',
-        'name',
-        'class',
-        'driver',
-        'suggested_drivers',
-        'offered',
-        'reason',
-    ]
-    assert {tuple(row) for row in rows} == {(*fields, 'provider', 'handles')}
-    assert all(row['name'].startswith('NVIDIA') for row in rows if row['offered'])
-
-
 @pytest.mark.parametrize('form', ['table', 'json'])
 def test_discover_without_devices_returns_0(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
@@ -68,19 +45,6 @@ def test_discover_without_devices_returns_0(
     assert agent.main(arguments) == 0
     expected = 'No candidate function on this host.\n' if form == 'table' else '[]\n'
     assert capsys.readouterr().out == expected
-
-
-def test_discover_uses_configured_root_and_drivers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = tmp_path / 'root'
-    sysfs_tree.build('qat-x710', root)
-    drivers = 'enabled_drivers = fake_driver'
-    config = _config_arguments(tmp_path, f'[agent]\nsysfs_root = {root}\n{drivers}\n')
-    assert agent.main(['discover', *config, '--format', 'json']) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert [row['driver'] for row in rows if row['offered']] == ['fake_driver']
-    assert '0000:6b:00.0' in {row['address'] for row in rows}
 
 
 def test_discover_subcommand_after_options_is_accepted(

@@ -72,17 +72,6 @@ def test_audit_without_findings_returns_0(bench: Bench, capsys: Out) -> None:
     assert output.err == ''
 
 
-def test_audit_without_apply_only_reports(bench: Bench, capsys: Out) -> None:
-    uuid, instance = bench.bind()
-    del bench.nova.rules.servers[instance]
-    assert bench.audit() == 1
-    (line,) = capsys.readouterr().out.splitlines()[1:]
-    assert line.startswith(f'{uuid}  server-gone')
-    assert f'Instance {instance} does not exist in Nova.' in line
-    assert line.endswith('delete the ARQ and release its attach handle')
-    assert owners(bench.cloud.database) == [uuid]
-
-
 def test_audit_apply_deletes_arq_of_deleted_instance(bench: Bench, capsys: Out) -> None:
     uuid, instance = bench.bind()
     del bench.nova.rules.servers[instance]

@@ -11,17 +11,6 @@ from cyborg_lite.cmd.manage import main
 Out = pytest.CaptureFixture[str]
 
 
-@pytest.mark.parametrize(
-    'command',
-    [['cleaning', 'list'], ['audit'], ['placement', 'audit'], ['ownership']],
-)
-def test_help_describes_each_command(command: list[str], capsys: Out) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main.main([*command, '--help'])
-    assert caught.value.code == 0
-    assert f'{" ".join(command)} [-h]' in capsys.readouterr().out
-
-
 @pytest.mark.parametrize('arguments', [[], ['nonsense'], ['audit', '--nonsense']])
 def test_invalid_arguments_exit_with_2(arguments: list[str], capsys: Out) -> None:
     with pytest.raises(SystemExit) as caught:

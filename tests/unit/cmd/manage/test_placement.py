@@ -54,22 +54,6 @@ def test_audit_difference_is_listed_and_not_repaired(
     assert rp_uuid not in placement.providers
 
 
-def test_audit_apply_repairs_and_returns_0(
-    run: Run, database: Database, placement: FakePlacement, capsys: Out
-) -> None:
-    rp_uuid = add_device(database, HOST, 'gpu', num_accelerators=2)
-    assert run('--apply', '--format', 'json') == 0
-    first, *_ = parse(capsys)
-    assert first == {
-        'host': HOST,
-        'provider': f'{HOST}_gpu',
-        'uuid': rp_uuid,
-        'what': 'created',
-        'outcome': 'repaired',
-    }
-    assert placement.providers[rp_uuid].inventories['PGPU'].total == 2
-
-
 def test_audit_problem_is_left_and_returns_1(
     run: Run, database: Database, placement: FakePlacement, capsys: Out
 ) -> None:
@@ -84,18 +68,6 @@ def test_audit_problem_is_left_and_returns_1(
     assert 'PGPU is obsolete, but allocated' in outcomes['left as it is']
     assert run('--apply') == 1
     assert 'not changed' in capsys.readouterr().out
-
-
-def test_audit_host_option_limits_hosts(
-    run: Run, database: Database, placement: FakePlacement, capsys: Out
-) -> None:
-    for host in (HOST, 'compute-2', 'compute-3'):
-        add_device(database, host, 'gpu')
-        if host != HOST:
-            placement.create_provider(str(uuid4()), host, None)
-    hosts = '--host', HOST, '--host', 'compute-3'
-    assert run(*hosts, '--format', 'json') == 1
-    assert {line['host'] for line in parse(capsys)} == {HOST, 'compute-3'}
 
 
 def test_audit_one_host_unreachable_returns_2(

@@ -80,21 +80,6 @@ def test_status_failing_placement_sync_prints_reason(
     assert 'Placement is not up to date for host cpu1: Nova does not know it.' in out
 
 
-def test_status_daemon_down_returns_1(
-    options: list[str], database: Database, capsys: Out
-) -> None:
-    database.write(services.record_start, 'cyborg-lite-agent', 'cpu1', '0.1.0')
-    database.write(services.record_start, 'cyborg-lite-agent', 'cpu2', '0.1.0')
-    last = datetime.now(UTC) - timedelta(seconds=3600)
-    outage = update(tables.Service).where(tables.Service.host == 'cpu2')
-    database.write(lambda session: session.execute(outage.values(heartbeat_at=last)))
-    assert main.main([*options, 'show']) == 1
-    lines = capsys.readouterr().out.splitlines()
-    states = {line.split()[1]: line.split()[-1] for line in lines if 'cpu' in line}
-    assert states == {'cpu1': 'up', 'cpu2': 'down'}
-    assert any('3600 s ago' in line for line in lines)
-
-
 def test_status_failed_job_returns_1(
     options: list[str], database: Database, capsys: Out
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from oslo_upgradecheck.upgradecheck import Code
-from sqlalchemy import insert, update
+from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from cyborg_lite import conf as configuration
@@ -20,8 +20,6 @@ from cyborg_lite.db.core import migration, online_migrations, tables
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.online_migrations import OnlineMigration
 from cyborg_lite.db.hosts import services
-from cyborg_lite.db.jobs import queue
-from cyborg_lite.model.jobs import JobType, NewJob
 from cyborg_lite.version import VERSION
 from tests.builders.next_release import labels, schema
 from tests.builders.rows import add_profile
@@ -92,20 +90,6 @@ def test_check_outdated_daemon_warns_with_host(
     assert build_checks(tmp_path, address).check() == Code.WARNING
     output = ' '.join(capsys.readouterr().out.replace('|', ' ').split())
     assert 'agent on cpu1 (0.0.1)' in output
-
-
-def test_check_failed_jobs_warns_with_command(
-    tmp_path: Path, address: str, capsys: Out
-) -> None:
-    create_sqlite_file(tmp_path / 'db.sqlite')
-    write(
-        address,
-        lambda session: queue.add_job(session, NewJob(JobType.RELEASE)),
-        lambda session: session.execute(update(tables.Job).values(state='failed')),
-    )
-    assert build_checks(tmp_path, address).check() == Code.WARNING
-    output = ' '.join(capsys.readouterr().out.replace('|', ' ').split())
-    assert '1 failed job;' in output
 
 
 @pytest.mark.parametrize('signatures', ['optional', 'off'])

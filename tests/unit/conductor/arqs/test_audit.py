@@ -10,7 +10,6 @@ from cyborg_lite.db.arqs import binding, release
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.audit import AuditProblem, Remedy
 from cyborg_lite.model.jobs import JobState, JobType, NewJob
 from tests.builders.orphans import EVERYBODY, RULES, Cloud
@@ -75,42 +74,6 @@ def test_audit_slow_release_is_not_reported(cloud: Cloud) -> None:
 # --- deleted instances ------------------------------------------------------------
 
 
-@pytest.mark.parametrize('needs_host', [False, True])
-def test_remedy_instance_deleted_releases_handle(
-    cloud: Cloud, needs_host: bool
-) -> None:
-    uuid, instance = cloud.bound(needs_host=needs_host)
-    cloud.bound()
-    del cloud.servers.hosts[instance]
-    finding = cloud.only()
-    assert (finding.problem, finding.suspect.uuid) == (AuditProblem.SERVER_GONE, uuid)
-    assert finding.reason == f'Instance {instance} does not exist in Nova.'
-    assert cloud.remedy(finding)
-    run_releases(cloud)
-    assert states(cloud.database, [uuid]) == []
-    assert len(owners(cloud.database)) == 1
-    assert cloud.find().findings == ()
-
-
-def test_remedy_failed_bind_of_deleted_instance_deletes_arq(cloud: Cloud) -> None:
-    uuid, instance, job = cloud.start_bind()
-    event = cloud.database.write(
-        binding.fail_bind,
-        job,
-        [uuid],
-        DriverError(reason='none left'),
-        NewJob(JobType.NOVA_EVENT),
-    )
-    assert event is not None
-    cloud.database.write(queue.finish_job, event)
-    cloud.consumers.forget(instance)
-    cloud.age()
-    assert cloud.find().findings == ()
-    del cloud.servers.hosts[instance]
-    assert cloud.remedy(cloud.only())
-    assert states(cloud.database, [uuid]) == []
-
-
 def test_audit_nova_down_is_reported(cloud: Cloud) -> None:
     _uuid, instance = cloud.bound()
     del cloud.servers.hosts[instance]
@@ -128,17 +91,6 @@ def test_audit_without_nova_is_reported(cloud: Cloud) -> None:
     report = cloud.find()
     assert report.findings == ()
     assert '[nova] is not configured' in report.failed_checks[0]
-
-
-def test_remedy_arq_changed_is_skipped(cloud: Cloud) -> None:
-    """The ARQ was bound to another instance after the audit."""
-    uuid, instance = cloud.bound()
-    del cloud.servers.hosts[instance]
-    finding = cloud.only()
-    cloud.touch(uuid)
-    assert not cloud.remedy(finding)
-    assert states(cloud.database, [uuid]) == ['Bound']
-    assert owners(cloud.database) == [uuid]
 
 
 def test_remedy_arq_deleted_is_skipped(cloud: Cloud) -> None:

@@ -15,13 +15,10 @@ from cyborg_lite.conductor.ownership.sharing import SharingCheck
 from cyborg_lite.db.arqs import audit
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import FormerServer
-from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.model.hosts.services import CONDUCTOR
 from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob
 from tests.builders.orphans import Cloud
 from tests.builders.rows import HOST, OWNER, PROJECT, owners, states
-from tests.builders.service_rows import mark_down, record_heartbeat
 from tests.doubles.placement import FakePlacement
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
@@ -115,18 +112,6 @@ def test_scheduler_two_conductors_write_one_job(database: Database) -> None:
         loop.join(10)
         assert not loop.is_alive()
     assert database.read(queue.count_jobs) == (WAITING,)
-
-
-def test_scheduler_pause_grows_with_conductors(database: Database) -> None:
-    scheduler = AuditScheduler(database, lambda: None, 100.0, threading.Event())
-    assert 80 <= scheduler.choose_pause() <= 120
-    for host in ('ctl1', 'ctl2', 'ctl3'):
-        record_heartbeat(database, host, CONDUCTOR)
-    record_heartbeat(database, 'compute-1')
-    assert 240 <= scheduler.choose_pause() <= 360
-    database.write(services.record_heartbeat, CONDUCTOR, 'ctl4', '0.1.0')
-    mark_down(database, 'compute-2')
-    assert 320 <= scheduler.choose_pause() <= 480
 
 
 def test_scheduler_interval_zero_writes_no_job(database: Database) -> None:

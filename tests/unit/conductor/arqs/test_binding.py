@@ -19,7 +19,6 @@ from cyborg_lite.db.core.tables import DeviceProfile as ProfileRow
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.arqs import HandlesContended, HandlesNotConfirmed
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.drivers import DriverError
@@ -477,17 +476,3 @@ def test_bind_selector_of_card_is_compared(database: Database) -> None:
     assert Scheduled(database, group).bind(card).state == 'Bound'
     change_deployable(database, card, typed_attributes=[{**memory, 'value': '4096'}])
     assert Scheduled(database, group).bind(card).state == 'BindFailed'
-
-
-@pytest.mark.parametrize(
-    ('published', 'state'), [([], 'Bound'), (['CUSTOM_A'], 'BindFailed')]
-)
-def test_bind_trait_of_operator_counts(
-    database: Database, published: list[str], state: str
-) -> None:
-    """A trait that this service has set, and that the card has lost, does not."""
-    card = add_card(database, 1)
-    database.write(providers.record_provider_traits, {card: published})
-    scheduled = Scheduled(database, {**GPU, 'trait:CUSTOM_A': 'required'})
-    scheduled.consumers.traits[card] = frozenset({'CUSTOM_A'})
-    assert scheduled.bind(card).state == state

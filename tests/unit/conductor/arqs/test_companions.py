@@ -15,7 +15,7 @@ from cyborg_lite.db.arqs import binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.model.arqs.arqs import Scope, State
 from cyborg_lite.model.jobs import JobType, NewJob
-from tests.builders.rows import OWNER, bindings, owners
+from tests.builders.rows import OWNER, bindings
 from tests.doubles.nova_compute import USER, Compute, create_compute
 
 GROUP = {'resources:FPGA': '1', 'trait:CUSTOM_FPGA_XILINX': 'required'}
@@ -68,17 +68,6 @@ def test_list_as_user_returns_companion(compute: Compute) -> None:
 
 
 # --- groups for the host, or for nobody ---
-
-
-@pytest.mark.parametrize('hidden', [ON_HOST, UNATTACHED])
-def test_list_hides_host_arq_and_sends_event(
-    database: Database, hidden: dict[str, str]
-) -> None:
-    with create_compute(database, hidden, VM) as compute:
-        compute.send_events(compute.bind(handles=2))
-        assert owners(database) == sorted(compute.uuids)
-        assert [arq.uuid for arq in compute.list_arqs()] == compute.uuids[1:]
-        assert compute.send_events() == compute.uuids[:1]
 
 
 @pytest.mark.parametrize('only', [ON_HOST, UNATTACHED])

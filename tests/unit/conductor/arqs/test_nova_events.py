@@ -8,12 +8,10 @@ import pytest
 from sqlalchemy import update
 
 from cyborg_lite.conductor.arqs.nova_events import NovaEventHandler
-from cyborg_lite.db.arqs import release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.daemons import ServiceUnavailable
-from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobType, NewJob
 from tests.builders.bound_arqs import create_bound_instance
 from tests.builders.cloud_clients import create_nova_client
@@ -39,17 +37,6 @@ def event_job(database: Database, *, succeeded: bool = True, number: int = 8) ->
     )
 
 
-def test_event_all_arqs_are_one_post(database: Database, nova: FakeNova) -> None:
-    job = event_job(database)
-    NovaEventHandler(database, create_nova_client(nova.endpoint)).run(job)
-    assert len(nova.posts) == 1
-    assert [event['tag'] for event in nova.events] == job.payload['arq_uuids']
-    instance = job.payload['instance_uuid']
-    assert {event['server_uuid'] for event in nova.events} == {instance}
-    assert {event['status'] for event in nova.events} == {'completed'}
-    assert database.read(queue.count_jobs) == ()
-
-
 def test_event_failed_bind_has_status_failed(
     database: Database, nova: FakeNova
 ) -> None:
@@ -69,20 +56,6 @@ def test_event_nova_down_is_retried(database: Database, nova: FakeNova) -> None:
     assert len(nova.events) == 8
 
 
-def test_event_retried_skips_unbound_arq(database: Database, nova: FakeNova) -> None:
-    """Nova may have received the event of a later bind already."""
-    uuids, instance = create_bound_instance(database, 2)
-    payload = {'instance_uuid': instance, 'arq_uuids': uuids, 'succeeded': True}
-    job = database.write(
-        queue.add_running_job, NewJob(JobType.NOVA_EVENT, payload), OWNER
-    )
-    database.write(release.unbind_arqs, uuids[:1], Scope(project_id=None), None)
-    handler = NovaEventHandler(database, create_nova_client(nova.endpoint))
-    handler.run(job)
-    assert [event['tag'] for event in nova.events] == uuids[1:]
-    assert database.read(queue.count_jobs) == ()
-
-
 def test_event_after_bind_reads_nothing(database: Database, nova: FakeNova) -> None:
     """The transaction before has bound all ARQs; a retry reads them again."""
     job = replace(event_job(database, number=2), is_replacement=True)
@@ -91,17 +64,6 @@ def test_event_after_bind_reads_nothing(database: Database, nova: FakeNova) -> N
         handler.run(job)
     assert [text for text in sql if text.startswith('SELECT')] == []
     assert [event['tag'] for event in nova.events] == job.payload['arq_uuids']
-
-
-def test_event_after_failed_bind_skips_unbound_arq(
-    database: Database, nova: FakeNova
-) -> None:
-    """The bind of an ARQ that was unbound meanwhile does not fail."""
-    job = replace(event_job(database, succeeded=False), is_replacement=True)
-    uuids = job.payload['arq_uuids']
-    database.write(release.unbind_arqs, uuids[:1], Scope(project_id=None), None)
-    NovaEventHandler(database, create_nova_client(nova.endpoint)).run(job)
-    assert [event['tag'] for event in nova.events] == uuids[1:]
 
 
 @pytest.mark.parametrize('code', [404, 422, 400])

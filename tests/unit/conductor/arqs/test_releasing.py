@@ -28,18 +28,6 @@ def delete_bound_arq(database: Database) -> tuple[list[str], Job]:
     return uuids, job
 
 
-def test_release_frees_handle_and_deletes_arq(database: Database) -> None:
-    uuids, job = delete_bound_arq(database)
-    agents = FakeAgents()
-    ReleaseHandler(database, agents).run(job)
-    assert agents.calls == [('release', 'compute-1', 1)]
-    assert states(database, uuids) == []
-    assert owners(database) == []
-    assert database.read(queue.count_jobs) == (
-        JobCount(JobType.PLACEMENT_SYNC, JobState.WAITING, 1),
-    )
-
-
 def test_release_agent_unreachable_keeps_claim(database: Database) -> None:
     uuids, job = delete_bound_arq(database)
     agents = FakeAgents()

@@ -129,22 +129,6 @@ def test_handle_of_living_instance_is_kept_and_reserved(
     assert site.woken == 1
 
 
-@pytest.mark.parametrize('handle_type', _TYPES)
-def test_handle_of_gone_instance_is_released(
-    site: Site, handle_type: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    site.set_columns(type=handle_type)
-    handle = site.bind_and_restore()
-    assert site.compare(handle) == ()
-    site.end_instance(handle)
-    assert site.compare(handle) == (handle.uuid,)
-    assert handle.uuid in caplog.records[-1].getMessage()
-    assert site.count_reserved() == 1, 'the host still has it'
-    assert site.compare() == ()
-    assert site.count_reserved() == 0
-    assert site.bind().generation > handle.generation
-
-
 def _end_and_lose_nova(site: Site, handle: HostHandle) -> None:
     site.end_instance(handle)
     site.nova.is_down = True
@@ -210,18 +194,6 @@ def test_handles_of_arqs_cost_one_select(site: Site, database: Database) -> None
     with statements(database) as sql:
         assert site.compare(*handles) == ()
     assert len(sql) == 1
-    assert site.count_reserved() == 0
-
-
-def test_handle_is_found_by_key_in_new_database(site: Site) -> None:
-    """The database is older than the first report of the device."""
-    handle = replace(site.bind_and_restore(), uuid=str(uuid4()))
-    assert site.compare(handle) == ()
-    assert site.count_reserved() == 1
-    assert site.bind().key != handle.key
-    site.end_instance(handle)
-    assert site.compare(handle) == (handle.uuid,)
-    assert site.compare() == ()
     assert site.count_reserved() == 0
 
 

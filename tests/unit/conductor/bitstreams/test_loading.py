@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Binds that request a bitstream."""
 
-from dataclasses import replace
 from typing import Any
 from unittest.mock import Mock
 
@@ -10,12 +9,9 @@ import pytest
 from cyborg_lite.conductor.arqs.binding import BindHandler
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.providers.providers import list_providers_of_host
 from cyborg_lite.errors.bitstreams import LoadingFailed
 from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
 from cyborg_lite.errors.drivers import DriverError
-from cyborg_lite.model.bitstreams.bitstreams import FUNCTION
-from cyborg_lite.model.jobs import JobType
 from tests.builders.bind_rules import RULES
 from tests.builders.bitstream_files import (
     IMAGE_ID,
@@ -54,38 +50,12 @@ def test_bind_loads_requested_bitstream(group: dict[str, str], cloud: Cloud) -> 
     assert order.bitstream.image_id == IMAGE_ID
 
 
-def test_bind_load_replaces_function(cloud: Cloud) -> None:
-    cloud.binder.run(cloud.accept_bind(BY_ID))
-    record = cloud.record()
-    assert record.bitstream_id == IMAGE_ID
-    assert attributes(record)[FUNCTION] == OTHER_FUNCTION
-    traits, _ = cloud.row()
-    assert function_trait(OTHER_FUNCTION) in traits
-    assert function_trait(FACTORY) not in traits
-    assert JobType.PLACEMENT_SYNC in cloud.kinds()
-
-
 def test_bind_load_order_has_timestamp(cloud: Cloud) -> None:
     """The agent ignores an order that is older than the last one."""
     before = cloud.database.read(clock.read_now_ms)
     cloud.binder.run(cloud.accept_bind(BY_ID))
     (order,) = cloud.agents.loads
     assert before <= order.ordered_at <= cloud.database.read(clock.read_now_ms)
-
-
-def test_bind_updates_placement_before_bound(cloud: Cloud) -> None:
-    job, calls = cloud.accept_bind(BY_ID), []
-
-    def place(hostname: str) -> None:
-        (row,) = cloud.database.read(list_providers_of_host, hostname)
-        calls.append((hostname, row.traits, cloud.states(job)))
-
-    cloud.binder_that(place).run(job)
-    ((hostname, traits, states),) = calls
-    assert hostname == HOST
-    assert function_trait(OTHER_FUNCTION) in traits
-    assert states == ['BindStarted']
-    assert cloud.states(job) == ['Bound']
 
 
 def test_bind_load_placement_down_is_retried(cloud: Cloud) -> None:
@@ -223,18 +193,6 @@ def test_bind_glance_down_raises(cloud: Cloud) -> None:
     assert cloud.states(job) == ['BindStarted']
 
 
-def test_bind_load_failed_marks_unusable(cloud: Cloud) -> None:
-    cloud.agents.refusal = LoadingFailed(image=IMAGE_ID, reason='CRC error')
-    job = cloud.accept_bind(BY_ID)
-    event = cloud.binder.run(job)
-    assert event is not None
-    assert cloud.states(job) == ['BindFailed']
-    assert cloud.reasons(job) == {f'Loading bitstream {IMAGE_ID} failed: CRC error'}
-    assert cloud.row()[1] == 1
-    assert cloud.record().bitstream_id is None
-    assert JobType.PLACEMENT_SYNC in cloud.kinds()
-
-
 def test_bind_load_without_change_keeps_region_usable(cloud: Cloud) -> None:
     cloud.agents.refusal = DriverError(reason='nothing changed')
     job = cloud.accept_bind(BY_ID)
@@ -250,19 +208,6 @@ def test_bind_one_load_fails_fails_all(cloud: Cloud) -> None:
     job = cloud.accept_bind(BY_ID, *names)
     cloud.binder.run(job)
     assert cloud.states(job) == ['BindFailed'] * 2
-
-
-def test_bind_load_moved_card_uses_current_address(database: Database) -> None:
-    cloud = Cloud(database)
-    cloud.plug(replace(fpga_card(0x5E, regions=2), hardware_id='serial-1'))
-    name = f'{HOST}_0000:5e:00.0_region1'
-    cloud.agents.cards.clear()
-    cloud.plug(replace(fpga_card(0x7A, regions=2), hardware_id='serial-1'))
-    job = cloud.accept_bind(BY_ID, name)
-    cloud.binder.run(job)
-    (order,) = cloud.agents.loads
-    assert (order.address, order.region_suffix) == ('0000:7a:00.0', '_region1')
-    assert cloud.states(job) == ['Bound']
 
 
 def test_bind_load_changes_one_region(database: Database) -> None:

@@ -23,11 +23,10 @@ from cyborg_lite.rpc.context import RequestContext
 from tests.builders.bitstream_files import (
     IMAGE_ID,
     LARGEST,
-    OTHER_FUNCTION,
     gbs,
     image,
 )
-from tests.builders.fpga_reports import FACTORY, HOST, fpga_card, function_trait
+from tests.builders.fpga_reports import FACTORY, HOST, fpga_card
 from tests.builders.rows import OWNER
 from tests.doubles.agents import FakeAgents
 from tests.doubles.fpga_cloud import (
@@ -37,7 +36,6 @@ from tests.doubles.fpga_cloud import (
     attributes,
 )
 
-THIRD_IMAGE = 'aaaaaaaa-0000-4000-8000-000000000002'
 THIRD_FUNCTION = 'cd' * 16
 
 
@@ -71,30 +69,6 @@ def list_loads(cloud: Cloud) -> list[str]:
     return [order.bitstream.image_id for order in cloud.agents.loads]
 
 
-def test_release_loads_previous_bitstream(cloud: Cloud) -> None:
-    add_image(cloud, OTHER_IMAGE, THIRD_FUNCTION)
-    load_by_hand(cloud, OTHER_IMAGE)
-    cloud.release(bind(cloud))
-    assert list_loads(cloud) == [OTHER_IMAGE, IMAGE_ID, OTHER_IMAGE]
-    assert cloud.record().bitstream_id == OTHER_IMAGE
-    assert attributes(cloud.record())[FUNCTION] == THIRD_FUNCTION
-    traits, _ = cloud.row()
-    assert function_trait(THIRD_FUNCTION) in traits
-    assert function_trait(OTHER_FUNCTION) not in traits
-    assert cloud.read_inventory() == (1, 0)
-
-
-def test_release_previous_image_deleted_loads_it(cloud: Cloud) -> None:
-    """The agent stores the content, and the database stores the properties."""
-    add_image(cloud, OTHER_IMAGE, THIRD_FUNCTION)
-    load_by_hand(cloud, OTHER_IMAGE)
-    job = bind(cloud)
-    cloud.images.all.clear()
-    cloud.release(job)
-    assert list_loads(cloud)[-1] == OTHER_IMAGE
-    assert cloud.read_inventory() == (1, 0)
-
-
 def test_release_factory_bitstream_is_found_by_function(cloud: Cloud) -> None:
     add_image(cloud, OTHER_IMAGE, FACTORY)
     cloud.release(bind(cloud))
@@ -117,25 +91,6 @@ def test_release_bind_without_load_loads_nothing(cloud: Cloud) -> None:
     cloud.binder.run(job)
     cloud.release(job)
     assert list_loads(cloud) == [IMAGE_ID]
-
-
-def test_release_default_image_is_loaded(cloud: Cloud) -> None:
-    add_image(cloud, OTHER_IMAGE, FACTORY)
-    add_image(cloud, THIRD_IMAGE, THIRD_FUNCTION)
-    cloud.images.all[OTHER_IMAGE] = image(
-        id=OTHER_IMAGE, properties={'board': 'another'}
-    )
-    cloud.wipe_with(OTHER_IMAGE, THIRD_IMAGE)
-    load_by_hand(cloud, IMAGE_ID)
-    add_image(cloud, IMAGE_ID, OTHER_FUNCTION)
-    job = cloud.accept_bind({'accel:bitstream_id': IMAGE_ID})
-    cloud.binder.run(job)
-    cloud.release(job)
-    # The bind list_loads nothing, so its release loads nothing.
-    assert list_loads(cloud) == [IMAGE_ID]
-    load_by_hand(cloud, THIRD_IMAGE)
-    cloud.release(bind(cloud))
-    assert list_loads(cloud) == [IMAGE_ID, THIRD_IMAGE, IMAGE_ID, THIRD_IMAGE]
 
 
 def test_release_no_default_fits_marks_unusable(cloud: Cloud) -> None:

@@ -176,17 +176,6 @@ def test_count_capacity_sends_one_request_per_distinct_group(
     assert placement.calls == ['GET /allocation_candidates'] * 2
 
 
-def test_count_capacity_counts_allocations_without_arq(
-    database: Database, placement: FakePlacement, explanations: ExplanationService
-) -> None:
-    uuid = profile(database, ONE)
-    provider, *_ = (
-        uuid for uuid, item in placement.providers.items() if item.inventories
-    )
-    placement.allocate(provider, {'PGPU': 1})
-    assert explanations.count_capacity(None, uuid, None).servers == 1
-
-
 @pytest.mark.parametrize(
     ('options', 'expected', 'requests'),
     [

@@ -11,13 +11,12 @@ from cyborg_lite.conductor.devices.cleaning import CleanHandler, CleaningService
 from cyborg_lite.conductor.jobs.attempts import Handler, JobAttempts
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import Arq, Deployable, Device
+from cyborg_lite.db.core.tables import Deployable, Device
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.devices import cleanings
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.errors.arqs import UnitAllocated
 from cyborg_lite.errors.base import CyborgError
-from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.devices.cleaning import (
     CleanOrder,
@@ -29,7 +28,7 @@ from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.queries import LATEST_FIRST
 from cyborg_lite.rpc.context import RequestContext, daemon_context
 from cyborg_lite.rpc.interface import Agents
-from tests.builders.rows import OWNER, PROJECT, add_arqs
+from tests.builders.rows import OWNER, PROJECT
 from tests.builders.service_rows import mark_down
 from tests.builders.unclean_units import (
     build_progress,
@@ -113,36 +112,6 @@ def run_cancelled(database: Database, agents: Agents) -> None:
     JobAttempts(database, handlers, Metrics()).run(job)
 
 
-def test_clean_is_started_then_polled(database: Database) -> None:
-    device = release_unit(database)
-    agents = ScriptedAgents(
-        build_progress(UNKNOWN),
-        build_progress(RUNNING),
-        build_progress(RUNNING, 'erase'),
-        build_progress(SUCCEEDED, 'erase', 'verify'),
-    )
-    for _ in range(3):
-        assert read_units(database, device)[0].state == 'dirty'
-        run(database, agents)
-    assert [method for method, _ in agents.orders] == ['read', 'start', 'read', 'read']
-    assert agents.orders[-1][1].completed == ('erase',)
-    assert len({order.number for _, order in agents.orders}) == 1
-    assert read_units(database, device)[0].state == 'clean'
-    assert count_clean_jobs(database) == 0
-
-
-def test_restarted_agent_gets_completed_steps(database: Database) -> None:
-    release_unit(database)
-    restarted = build_progress(UNKNOWN)
-    agents = ScriptedAgents(
-        build_progress(RUNNING, 'erase'), restarted, build_progress(RUNNING)
-    )
-    run(database, agents)
-    run(database, agents)
-    method, order = agents.orders[-1]
-    assert (method, order.completed) == ('start', ('erase',))
-
-
 def test_failed_step_withholds_unit(database: Database) -> None:
     device = release_unit(database)
     run(database, ScriptedAgents(build_progress(FAILED, reason='medium error')))
@@ -153,17 +122,6 @@ def test_failed_step_withholds_unit(database: Database) -> None:
     run(database, ScriptedAgents(build_progress(SUCCEEDED, 'erase', 'verify')))
     first, second = service.list(device, LATEST_FIRST).cleanings
     assert (first.state, first.actor, second.state) == ('succeeded', 'Jo', 'failed')
-
-
-@pytest.mark.parametrize(
-    'error', [HostAway(host='compute-1'), DriverError(reason='stale')]
-)
-def test_error_of_agent_postpones_clean(database: Database, error: CyborgError) -> None:
-    device = release_unit(database)
-    run(database, ScriptedAgents(error))
-    (job,) = database.read(administration.list_jobs, [JobType.CLEAN])
-    assert job.last_error == error.text
-    assert read_units(database, device)[0].state == 'dirty'
 
 
 def test_unit_with_unknown_consumer_is_not_cleaned(
@@ -202,21 +160,6 @@ def test_unit_with_unknown_consumer_is_not_cleaned(
     agents = ScriptedAgents(build_progress(UNKNOWN), build_progress(RUNNING))
     CleanHandler(database, agents, consumers).run(late)
     assert [method for method, _ in agents.orders] == ['read', 'start']
-
-
-def test_unit_is_cleaned_beside_instances_with_arq(database: Database) -> None:
-    """Another unit of the provider is in use."""
-    device = release_unit(database)
-    provider = database.read(find_provider, device)
-    (arq,) = add_arqs(database, 1)
-    consumers, guest = FakeConsumers(), str(uuid4())
-    consumers.allocate(guest, [provider], PROJECT)
-    values = {'instance_uuid': guest, 'device_rp_uuid': provider}
-    owned = update(Arq).where(Arq.uuid == arq).values(**values)
-    database.write(lambda session: session.execute(owned))
-    agents = ScriptedAgents(build_progress(UNKNOWN), build_progress(RUNNING))
-    run(database, agents, consumers)
-    assert agents.orders[-1][0] == 'start'
 
 
 def test_unit_is_not_cleaned_without_placement(database: Database) -> None:

@@ -171,35 +171,6 @@ def test_change_failed_playbook_leaves_device_maintaining(cloud: Cloud) -> None:
     assert (cloud.is_held(), cloud.has_job()) == (False, False)
 
 
-def test_change_interrupted_starts_over_with_teardown(cloud: Cloud) -> None:
-    success, delayed = (
-        PlaybookResult('successful'),
-        ReconfigurationDelayed(reason='died'),
-    )
-    cloud.playbooks.answers = [success, delayed]
-    job = cloud.change()
-    with pytest.raises(ReconfigurationDelayed):
-        cloud.handler.run(job)
-    assert cloud.is_held()
-    assert cloud.last().state is ReconfigurationState.RUNNING
-    cloud.handler.run(cloud.repeat(job))
-    names = [order.playbook for order in cloud.playbooks.orders]
-    assert names == ['teardown.yml', 'setup.yml'] * 2
-    assert cloud.last().state is ReconfigurationState.SUCCEEDED
-    assert not cloud.is_held()
-
-
-def test_change_hold_is_written_to_placement(cloud: Cloud) -> None:
-    key = JobType.PLACEMENT_SYNC, HOST
-    reported = cloud.database.write(queue.lease_keyed_job, OWNER, *key)
-    assert reported is not None
-    cloud.database.write(queue.finish_job, reported)
-    cloud.playbooks.answers = [ReconfigurationDelayed(reason='died')]
-    with pytest.raises(ReconfigurationDelayed):
-        cloud.handler.run(cloud.change())
-    assert cloud.database.read(queue.has_keyed_job, *key)
-
-
 @pytest.mark.parametrize(
     ('digest', 'failure'), [('newer', None), ('after', HostAway(host=HOST))]
 )

@@ -61,40 +61,6 @@ def make_old(database: Database) -> None:
     )
 
 
-def test_add_repeated_heartbeat_is_written_later(
-    inventory: InventoryService, database: Database, batch: HeartbeatBatch
-) -> None:
-    make_old(database)
-    with statements(database) as sql:
-        assert not send(inventory)
-    assert sql == []
-    assert age(database) > timedelta(seconds=500)
-    batch.write()
-    assert age(database) < timedelta(seconds=100)
-
-
-def test_write_many_hosts_is_two_statements(
-    inventory: InventoryService, database: Database, batch: HeartbeatBatch
-) -> None:
-    heartbeats = [replace(HEARTBEAT, host=f'other-{number}') for number in range(50)]
-    for sent_heartbeat in heartbeats:
-        database.write(
-            agents.store_digest,
-            sent_heartbeat.host,
-            sent_heartbeat.digest,
-            sent_heartbeat.boot_id,
-        )
-        assert not send(inventory, sent_heartbeat)
-    assert [
-        sent_heartbeat.host
-        for sent_heartbeat in heartbeats
-        if send(inventory, sent_heartbeat)
-    ] == []
-    with statements(database) as sql:
-        batch.write()
-    assert len(sql) == 2
-
-
 @pytest.mark.parametrize(
     'news', [{'digest': 'another'}, {'boot_id': 'another'}, {'version': '2.0'}]
 )
@@ -104,30 +70,6 @@ def test_heartbeat_changed_is_compared_with_database(
     with statements(database) as sql:
         send(inventory, replace(HEARTBEAT, **news))
     assert sql != []
-
-
-def test_heartbeat_digest_cleared_elsewhere_requests_report(
-    inventory: InventoryService, database: Database, batch: HeartbeatBatch
-) -> None:
-    database.write(agents.clear_digest, HOST)
-    make_old(database)
-    send(inventory)
-    batch.write()
-    assert age(database) > timedelta(
-        seconds=500
-    )  # the values differ, so the time is not written
-    assert send(inventory)
-
-
-def test_heartbeat_without_boot_id_is_batched(
-    inventory: InventoryService, database: Database, batch: HeartbeatBatch
-) -> None:
-    without_boot_id = replace(HEARTBEAT, boot_id='')
-    assert not send(inventory, without_boot_id)
-    make_old(database)
-    assert not send(inventory, without_boot_id)
-    batch.write()
-    assert age(database) < timedelta(seconds=100)
 
 
 def test_write_database_down_fails_next_heartbeat(

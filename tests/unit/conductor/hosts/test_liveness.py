@@ -105,17 +105,6 @@ def test_liveness_agent_down_reserves_free_handles(database: Database) -> None:
     assert reserved == [0, 4, 0]
 
 
-def test_liveness_after_start_waits_before_marking_down(database: Database) -> None:
-    """Heartbeats are old after a stop of all conductors."""
-    expire_heartbeat(database, HOST)
-    conductor = Conductor(database)
-    for moment in (5.0, 50.0, 104.0):
-        conductor.liveness.check_services(moment)
-    assert service_states(database) == {HOST: 'up'}
-    conductor.liveness.check_services(105.0)
-    assert service_states(database) == {HOST: 'down'}
-
-
 def test_liveness_after_pause_waits_before_marking_down(database: Database) -> None:
     """The process was paused, or had no database."""
     conductor = Conductor(database).listen(LATER)

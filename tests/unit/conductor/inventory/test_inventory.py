@@ -96,18 +96,6 @@ def list_addresses(database: Database) -> list[str]:
     )
 
 
-def test_changes_are_stored_as_whole_report(
-    inventory: InventoryService, database: Database
-) -> None:
-    first, second, third = card(1), card(2), card(3)
-    base, later = report(first, second), report(second, third)
-    assert send_changes(inventory, replace(base, number=1)) == 1
-    assert send_changes(inventory, replace(later, number=2), base) == 2
-    assert list_addresses(database) == ['0000:02:00.0', '0000:03:00.0']
-    assert send_changes(inventory, replace(base, number=3), later) == 3
-    assert list_addresses(database) == ['0000:02:00.0', '0000:01:00.0']
-
-
 def test_changes_to_unknown_base_store_nothing(
     inventory: InventoryService, database: Database
 ) -> None:
@@ -199,17 +187,6 @@ def test_heartbeat_of_new_host_adds_service(
     inventory.record_heartbeat('compute-9', 'digest', '1.0')
     [service] = database.read(services.list_services)
     assert (service.host, service.version, service.digest) == ('compute-9', '1.0', None)
-
-
-def test_heartbeat_version_survives_report(
-    inventory: InventoryService, database: Database
-) -> None:
-    """A report contains no version and must not delete it."""
-    inventory.record_heartbeat(HOST, 'digest', '1.1')
-    inventory.store_report(daemon_context(), report(card(1)))
-    [service] = database.read(services.list_services)
-    assert (service.version, service.boot_id) == ('1.1', 'boot')
-    assert service.digest == report(card(1)).digest
 
 
 def test_heartbeat_report_failed_requests_report(

@@ -5,9 +5,7 @@ import pytest
 
 from cyborg_lite.conductor.jobs.operations import OperationService, build_operation
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import agents
-from cyborg_lite.db.jobs import administration
 from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.errors.jobs import OperationNotFound
 from cyborg_lite.model.operations import OperationKind, RequestedKind, SubjectType
@@ -39,31 +37,6 @@ def service(database: Database, wakes: Wakes) -> OperationService:
     record_heartbeat(database, 'compute-1')
     database.write(agents.store_digest, 'compute-1', 'digest', 'boot-1')
     return OperationService(database, wakes.wake)
-
-
-@pytest.mark.parametrize(
-    ('kind', 'host', 'job_type'),
-    [
-        (RequestedKind.AUDIT, '', 'audit'),
-        (RequestedKind.RECONCILE, 'compute-1', 'placement-sync'),
-        (RequestedKind.REFRESH, 'compute-1', 'placement-sync'),
-    ],
-)
-def test_request_writes_job_once(
-    database: Database,
-    service: OperationService,
-    kind: RequestedKind,
-    host: str,
-    job_type: str,
-) -> None:
-    operation = service.request(CONTEXT, kind, host)
-    assert service.request(CONTEXT, kind, host).uuid == operation.uuid
-    (job,) = database.read(administration.list_jobs)
-    assert (job.type, job.request_id) == (job_type, 'r')
-    assert job.payload.get('deep', False) is (job_type == 'placement-sync')
-    assert (operation.kind, operation.subject_id) == (kind.value, host)
-    (agent,) = database.read(services.list_services)
-    assert agent.digest == (None if kind is RequestedKind.REFRESH else 'digest')
 
 
 def test_refresh_joins_job_of_reconcile(service: OperationService) -> None:

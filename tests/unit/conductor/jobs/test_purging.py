@@ -10,28 +10,20 @@ import pytest
 from sqlalchemy import func, insert, select, update
 
 from cyborg_lite.conductor.jobs.purging import Purger, Retention
-from cyborg_lite.db import purging
 from cyborg_lite.db.arqs import history
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import (
     ArqEvent,
     Cleaning,
     Device,
-    Job,
-    Operation,
     ProviderTraits,
-    Reconfiguration,
     Service,
 )
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.db.providers import providers
 from cyborg_lite.model.arqs.arqs import Actor
 from cyborg_lite.model.hosts.services import CONDUCTOR
-from cyborg_lite.model.jobs import JobState, JobType, NewJob
-from cyborg_lite.model.operations import NewOperation, OperationKind
-from cyborg_lite.model.queries import Query
 from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.reports import HOST, card, report
 from tests.doubles.placement import FakePlacement
@@ -70,36 +62,6 @@ def test_purge_deletes_old_daemons_without_devices(
     execute(database, update(Service).where(is_old).values(heartbeat_at=_LONG_AGO))
     purger.purge()
     assert list_hosts(database) == {HOST, 'new-controller'}
-
-
-def test_purge_deletes_jobs_that_failed_long_ago(
-    database: Database, purger: Purger
-) -> None:
-    for key in ('recent', 'old', 'waiting'):
-        database.write(queue.add_job, NewJob(JobType.RELEASE, key=key))
-    failed = update(Job).where(Job.key != 'waiting').values(state=JobState.FAILED)
-    execute(database, failed)
-    is_old = Job.key.in_(['old', 'waiting'])
-    execute(database, update(Job).where(is_old).values(created_at=0))
-    purger.purge()
-    keys = database.read(lambda session: set(session.scalars(select(Job.key))))
-    assert keys == {'recent', 'waiting'}
-
-
-def test_purge_deletes_operations_that_ended_long_ago(
-    database: Database, purger: Purger
-) -> None:
-    uuids = [str(uuid4()) for _ in range(3)]
-    for uuid in uuids:
-        new = NewOperation(OperationKind.AUDIT, uuid=uuid)
-        database.write(operations.add, new)
-    database.write(operations.end_job, uuids[:2])
-    is_old = Operation.uuid == uuids[0]
-    execute(database, update(Operation).where(is_old).values(ended_at=_LONG_AGO))
-    execute(database, update(Operation).values(created_at=_LONG_AGO))
-    purger.purge()
-    remaining = database.read(operations.list_operations, Query(), None)
-    assert [operation.uuid for operation in remaining] == uuids[1:]
 
 
 def test_purge_keeps_newest_steps_of_long_history(
@@ -201,67 +163,6 @@ def count_days(moment: datetime | None) -> int | None:
     if moment is None:
         return None
     return (_NOW - moment.replace(tzinfo=UTC)).days
-
-
-def test_purge_keeps_last_clean_of_each_unit(
-    database: Database, purger: Purger
-) -> None:
-    first, second = create_devices(database)
-    add_cleans(database, first, 'a', [600, 500, 450])
-    add_cleans(database, first, 'b', [500, 399])
-    add_cleans(database, second, 'a', [500, None])
-    purger.purge()
-    assert list_cleans(database) == [
-        (first, 'a', 450),
-        (first, 'b', 399),
-        # The clean that runs now may fail; the one before it is the last result.
-        (second, 'a', 500),
-        (second, 'a', None),
-    ]
-
-
-def test_purge_deletes_old_cleans_in_bounded_transactions(
-    database: Database, purger: Purger
-) -> None:
-    (device, _) = create_devices(database)
-    add_cleans(database, device, 'a', [500] * (2 * purging.MAX_RECORDS + 1))
-    with statements(database) as sql:
-        purger.purge()
-    assert list_cleans(database) == [(device, 'a', 500)]
-    deletes = [text for text in sql if text.startswith('DELETE FROM cleanings')]
-    assert len(deletes) == 2
-
-
-def test_purge_keeps_last_change_of_each_device(
-    database: Database, purger: Purger
-) -> None:
-    devices = create_devices(database)
-    ages: list[tuple[int, int | None]] = [
-        (0, 300),
-        (0, 91),
-        (0, 89),
-        (1, 300),
-        (1, 200),
-        (1, None),
-    ]
-    rows: list[dict[str, Any]] = [
-        {
-            'uuid': str(uuid4()),
-            'device_id': devices[place],
-            'hardware_set': 'gpus',
-            'settings': {},
-            'held_ids': [],
-            'state': 'waiting' if age is None else 'failed',
-            'actor': 'admin',
-            'finished_at': None if age is None else _NOW - timedelta(days=age),
-        }
-        for place, age in ages
-    ]
-    execute(database, insert(Reconfiguration), rows)
-    purger.purge()
-    table = select(Reconfiguration.finished_at).order_by(Reconfiguration.id)
-    ends = database.read(lambda session: list(session.scalars(table)))
-    assert [count_days(end) for end in ends] == [89, 200, None]
 
 
 def test_purge_follows_retention(database: Database, placement: FakePlacement) -> None:

@@ -7,7 +7,6 @@ from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Deployable
 from tests.builders.rows import add_arqs, add_card
-from tests.support.sql_statements import statements
 
 
 def read_metrics(database: Database) -> str:
@@ -38,15 +37,3 @@ def test_capacity_metrics_export_zeros(database: Database) -> None:
     assert f'cyborg_lite_services{{{labels}}} 0.0' in text
     add_arqs(database, 2)
     assert 'cyborg_lite_arqs{state="Initial"} 2.0' in read_metrics(database)
-
-
-def test_scrape_statements_do_not_grow_with_inventory(database: Database) -> None:
-    metrics = Metrics()
-    metrics.add_database_metrics(database)
-    with statements(database) as first:
-        metrics.format_text()
-    for _ in range(3):
-        add_card(database, 2)
-    with statements(database) as second:
-        metrics.format_text()
-    assert len(first) == len(second)

@@ -4,18 +4,14 @@
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import update
-from sqlalchemy.orm import Session
 
 from cyborg_lite.conductor.ownership.sharing import SharingCheck
 from cyborg_lite.conductor.providers.sync import PlacementSync
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import Arq
 from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
 from cyborg_lite.model.ownership.sharing import SharingProblem
 from cyborg_lite.model.providers.providers import ProviderInventory
 from tests.builders.provider_rows import add_device, change_deployable
-from tests.builders.rows import add_arqs
 from tests.doubles.instances import FakeInstances
 from tests.doubles.placement import FakePlacement
 
@@ -101,22 +97,6 @@ def test_unowned_allocations_name_instance_and_host(cloud: SharedHost) -> None:
     (finding,) = check.find_unowned_allocations(HOST)
     assert (finding.problem, finding.hostname) == (SharingProblem.NO_ARQ, HOST)
     assert (finding.provider_uuid, finding.instance_uuid) == (cloud.card, instance)
-
-
-def test_allocation_with_arq_is_in_order(cloud: SharedHost) -> None:
-    instance = cloud.boot()
-    (arq,) = add_arqs(cloud.database, 1)
-
-    def bind(session: Session) -> None:
-        values = {
-            'hostname': HOST,
-            'device_rp_uuid': cloud.card,
-            'instance_uuid': instance,
-        }
-        session.execute(update(Arq).where(Arq.uuid == arq).values(**values))
-
-    cloud.database.write(bind)
-    assert cloud.check() == []
 
 
 def test_unsettled_instance_is_no_finding(cloud: SharedHost) -> None:

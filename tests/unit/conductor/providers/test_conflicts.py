@@ -47,25 +47,6 @@ def reasons(database: Database) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize('name', [f'{HOST}_0000:3B:00.0', f'{HOST}_pci_0000_3b_00_0'])
-def test_conflict_withdraws_provider_and_names_both(
-    database: Database,
-    placement: FakePlacement,
-    sync: PlacementSync,
-    gpu: str,
-    name: str,
-) -> None:
-    nova_provider = nova_takes(placement, name)
-    before = placement.providers[nova_provider.uuid].inventories
-    result = sync.sync(HOST)
-    assert gpu not in placement.providers
-    assert placement.providers[nova_provider.uuid].inventories == before
-    (reason,) = reasons(database)
-    assert 'driver NVIDIA' in reason
-    assert f'Nova, provider {name} ({nova_provider.uuid})' in reason
-    assert [problem.reason for problem in result.problems] == [reason]
-
-
 def test_conflict_same_name_withdraws_provider(
     database: Database, placement: FakePlacement, sync: PlacementSync
 ) -> None:
@@ -76,22 +57,6 @@ def test_conflict_same_name_withdraws_provider(
     sync.sync(HOST)
     assert rp_uuid not in placement.providers
     assert nova_provider.uuid in reasons(database)[0]
-
-
-def test_conflict_device_in_use_closes_provider(
-    placement: FakePlacement, sync: PlacementSync, gpu: str
-) -> None:
-    server = placement.allocate(gpu, {'PGPU': 1})
-    nova_provider = nova_takes(placement)
-    for _ in range(2):
-        sync.sync(HOST)
-        assert placement.providers[gpu].inventories == {
-            'PGPU': ProviderInventory(4, reserved=4, max_unit=4)
-        }
-    del placement.consumers[server.uuid]
-    sync.sync(HOST)
-    assert gpu not in placement.providers
-    assert nova_provider.uuid in placement.providers
 
 
 def test_conflict_ended_publishes_provider(

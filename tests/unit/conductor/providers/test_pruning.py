@@ -58,17 +58,6 @@ def test_prune_keeps_names_in_use(
     assert {*FOREIGN, OWN_CLASS, OWN_TRAIT} <= placement.names
 
 
-def test_prune_deletes_names_of_removed_card(
-    database: Database, placement: FakePlacement, card: str
-) -> None:
-    remove_devices(database, [card])
-    texts = prune(database, placement)
-    assert f'custom trait {OWN_TRAIT}: deleted, unused' in texts
-    assert f'resource class {OWN_CLASS}: deleted, unused' in texts
-    assert {name for name in placement.names if name.startswith('CUSTOM_')} == FOREIGN
-    assert prune(database, placement) == []
-
-
 def test_prune_keeps_names_of_device_profiles(
     database: Database, placement: FakePlacement, card: str
 ) -> None:

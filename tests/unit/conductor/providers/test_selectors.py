@@ -12,8 +12,6 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import profiles
 from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.jobs import JobType
-from cyborg_lite.model.profiles.device_profiles import ProfileChange
-from cyborg_lite.model.profiles.selectors import TRAIT_PREFIX
 from cyborg_lite.model.traits import OWNER_CYBORG
 from tests.builders.provider_rows import change_deployable, change_device
 from tests.builders.selector_fleets import (
@@ -35,7 +33,6 @@ from tests.builders.selector_texts import (
 )
 from tests.builders.service_rows import mark_down, mark_up
 from tests.doubles.placement import FakePlacement
-from tests.support.sql_statements import statements
 
 HOST = 'compute-1'
 LARGE = typed_attributes.MEMORY.of(81920)
@@ -93,25 +90,6 @@ def test_hardware_change_moves_trait_in_one_sync(
     assert find_matching(placement) == set()
 
 
-def test_change_and_deletion_of_profile_remove_trait(
-    database: Database, placement: FakePlacement, runner: SyncRunner
-) -> None:
-    rp_uuid = add_deployable(database, HOST, 'gpu', LARGE)
-    first, second = (create_profile(database, SELECTOR) for _ in range(2))
-    runner.sync(HOST)
-    smaller = compile_keys(memory='1GiB')
-    change = ProfileChange(('groups',), groups=(smaller,))
-    database.write(profiles.update_profile, first.uuid, change, None)
-    runner.run()
-    # The second profile still has the selector.
-    assert find_matching(placement) == {rp_uuid}
-    assert find_matching(placement, find_trait(smaller)) == {rp_uuid}
-    database.write(profiles.delete_profiles, [first.uuid, second.uuid], None)
-    runner.run()
-    names = placement.providers[rp_uuid].traits
-    assert not any(name.startswith(TRAIT_PREFIX) for name in names)
-
-
 def test_host_down_removes_trait_until_up(
     database: Database, placement: FakePlacement, runner: SyncRunner
 ) -> None:
@@ -150,29 +128,6 @@ def test_profile_without_selector_writes_no_job(
     # An earlier microversion accepts any value.
     create_profile(database, {'resources:PGPU': '1', 'accel:selector': 'fast'})
     assert runner.run() == []
-
-
-def test_profile_change_costs_one_pass_and_bounded_calls(
-    database: Database, placement: FakePlacement, runner: SyncRunner
-) -> None:
-    hosts = [f'node-{number}' for number in range(10)]
-    add_compute_nodes(placement, hosts)
-    for number, host in enumerate(hosts):
-        for card in range(8):
-            memory = LARGE if number < 4 and card < 3 else SMALL
-            add_deployable(database, host, f'gpu{card}', memory)
-    runner.sync(*hosts)
-    placement.calls.clear()
-    create_profile(database, SELECTOR)
-    with statements(database) as sql:
-        jobs = runner.run()
-    assert jobs.count(JobType.SELECTORS) == 1
-    assert jobs.count(JobType.PLACEMENT_SYNC) == 4
-    assert sum('typed_attributes' in text for text in sql) == 1 + 4
-    # One for the name of the trait; two for each host that changes, and one for each
-    # provider that gets the trait.
-    assert len(placement.calls) == 1 + 2 * 4 + 12
-    assert len(find_matching(placement)) == 12
 
 
 @settings(

@@ -19,7 +19,6 @@ from tests.builders.provider_rows import (
 from tests.doubles.placement import FakePlacement
 
 HOST = 'compute-1'
-EDGE = 'edge-1'
 
 
 class PausedPlacement(FakePlacement):
@@ -95,27 +94,6 @@ def test_sync_paused_before_request_keeps_newer_inventory(
     assert 'CUSTOM_OLD' not in provider.traits
 
 
-def test_sync_paused_before_creation_offers_nothing_removed(
-    database: Database,
-    placement: FakePlacement,
-    race: Race,
-) -> None:
-    add_device(database, HOST, 'other')
-    race.newer.sync(HOST)
-    gpu = add_device(database, HOST, 'gpu')
-
-    def remove_gpu() -> None:
-        remove_devices(database, [gpu])
-        race.newer.sync(HOST)
-
-    race.client.pause('POST /resource_providers', remove_gpu)
-    race.older.sync(HOST)
-    assert race.client.during_pause is None
-    assert placement.providers[gpu].inventories == {}
-    race.newer.sync(HOST)
-    assert placement.providers[gpu].inventories == {}
-
-
 @pytest.mark.parametrize('request_part', ['GET', 'PUT'])
 def test_sync_paused_before_removal_keeps_returned_device(
     database: Database,
@@ -140,27 +118,6 @@ def test_sync_paused_before_removal_keeps_returned_device(
     assert placement.providers[gpu].inventories == {
         'PGPU': ProviderInventory(2, max_unit=2)
     }
-
-
-def test_sync_paused_before_deletion_keeps_returned_device(
-    database: Database,
-    placement: FakePlacement,
-    race: Race,
-) -> None:
-    """The host has no compute node, so its providers are deleted."""
-    add_device(database, EDGE, 'other')
-    gpu = add_device(database, EDGE, 'gpu')
-    race.newer.sync(EDGE)
-    remove_devices(database, [gpu])
-
-    def return_gpu() -> None:
-        add_device(database, EDGE, 'gpu', num_accelerators=2)
-        race.newer.sync(EDGE)
-
-    race.client.pause(f'PUT /resource_providers/{gpu}/inventories', return_gpu)
-    race.older.sync(EDGE)
-    assert race.client.during_pause is None
-    assert placement.providers[gpu].inventories['PGPU'].total == 2
 
 
 def test_sync_paused_before_moved_provider_read_keeps_newer(

@@ -89,17 +89,6 @@ def test_sync_crash_after_set_traits_is_repaired(
     assert placement.providers[nic].traits == {OWNER_CYBORG, 'CUSTOM_B'}
 
 
-def test_sync_replaced_card_loses_old_traits(
-    database: Database, placement: FakePlacement, sync: PlacementSync, nic: str
-) -> None:
-    """Card and replacement have the same provider."""
-    remove_devices(database, [nic])
-    provider_uuid = add_device(database, HOST, 'nic', traits=['CUSTOM_PHYSNET9'])
-    assert provider_uuid == nic
-    sync.sync(HOST)
-    assert placement.providers[nic].traits == {OWNER_CYBORG, 'CUSTOM_PHYSNET9'}
-
-
 def test_sync_deleted_provider_has_no_record(
     database: Database, sync: PlacementSync, nic: str
 ) -> None:
@@ -141,23 +130,6 @@ def stray(placement: FakePlacement, uuid: str) -> TreeNode:
         provider.node, parent_uuid=foreign_root.uuid, root_uuid=foreign_root.uuid
     )
     return foreign_root
-
-
-def test_sync_moved_provider_is_restored(
-    placement: FakePlacement, root: TreeNode, sync: PlacementSync, nic: str
-) -> None:
-    stray(placement, nic)
-    placement.providers[nic].traits |= {'CUSTOM_RACK_7'}
-    placement.names.add('CUSTOM_RACK_7')
-    placement.providers[nic].touch()
-    sync.sync(HOST)
-    provider = placement.providers[nic]
-    assert (provider.node.parent_uuid, provider.node.root_uuid) == (
-        root.uuid,
-        root.uuid,
-    )
-    assert provider.traits == {OWNER_CYBORG, 'CUSTOM_PHYSNET1', 'CUSTOM_RACK_7'}
-    assert sync.sync(HOST) == SyncResult()
 
 
 def test_sync_moved_provider_in_use_is_reported(

@@ -88,36 +88,11 @@ def creations(uuid: str = GPU, name: str = NAME) -> list[Operation]:
     ]
 
 
-def descriptions(progress: SyncProgress) -> list[str]:
-    return [change.description for change in progress.changes]
-
-
 def reasons(writer: ProviderWriter) -> list[str]:
     return [problem.reason for problem in writer.problems]
 
 
 # --- create ---------------------------------------------------------------------------
-
-
-def test_apply_creation_publishes_inventories_last(
-    placement: FakePlacement,
-    cache: ProviderCache,
-    progress: SyncProgress,
-    writer: ProviderWriter,
-) -> None:
-    """Placement could choose a provider with inventories, but without its traits."""
-    placement.calls.clear()
-    writer.apply([*creations(), *creations(SECOND, 'compute-1_2')])
-    assert descriptions(progress) == [
-        *(['created', f'traits +CUSTOM_NVIDIA_1EB8 +{OWNER_CYBORG}'] * 2),
-        *(['inventory PGPU 4 (0 reserved), was empty'] * 2),
-    ]
-    assert placement.calls[-1] == 'POST /reshaper'
-    assert placement.counts()['PUT'] == 3  # two providers' traits and the custom trait
-    for uuid in (GPU, SECOND):
-        node = placement.providers[uuid].node
-        assert cache.find(node) == ActualProvider(node, INVENTORY, TRAITS)
-    assert progress.created == {GPU, SECOND}
 
 
 def test_apply_refused_reshape_fills_each_provider(

@@ -58,19 +58,6 @@ def convert(
     return convert_deployables(source, devices, stored, notes)
 
 
-def test_class_and_traits_come_from_attributes() -> None:
-    notes = Notes(NOW)
-    (deployable,) = convert(
-        build_source(ROW, attributes=(CLASS, TRAIT)), notes
-    ).values()
-    assert (deployable.resource_class, deployable.traits) == (
-        'FPGA',
-        ('CUSTOM_FPGA_XILINX',),
-    )
-    assert (deployable.rp_uuid, deployable.total) == ('rp1', 2)
-    assert not notes.items
-
-
 def test_deployable_without_class_has_no_provider() -> None:
     notes = Notes(NOW)
     (deployable,) = convert(build_source(ROW), notes).values()

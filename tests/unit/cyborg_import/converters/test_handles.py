@@ -9,7 +9,6 @@ import pytest
 from cyborg_lite.cyborg_import.converters.handles import convert_handles
 from cyborg_lite.cyborg_import.notes import Notes
 from cyborg_lite.cyborg_import.source_rows import SourceHandle
-from cyborg_lite.model.inventory.host_report import HandleType
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 CARD = '0000:3b:00.0'
@@ -18,18 +17,6 @@ CARD = '0000:3b:00.0'
 def build_handle(number: int, kind: str = 'PCI', **fields: str) -> SourceHandle:
     info = {'domain': '0000', 'bus': '3B', 'device': '0', 'function': '0', **fields}
     return SourceHandle(number, f'h{number}', 1, 0, kind, json.dumps(info), NOW)
-
-
-def test_pci_handle_has_key_of_function() -> None:
-    notes = Notes(NOW)
-    rows = [build_handle(1), build_handle(2, function='1', managed='false')]
-    handles = convert_handles(rows, {1: CARD}, notes)
-    facts = [facts for _, facts in handles.values()]
-    assert [item.key for item in facts] == [CARD, '0000:3b:00.1']
-    assert [item.managed for item in facts] == [True, False]
-    assert {(item.type, item.needs_host) for item in facts} == {(HandleType.PCI, False)}
-    assert facts[0].info['bus'] == '3b'
-    assert not notes.items
 
 
 @pytest.mark.parametrize(

@@ -19,20 +19,6 @@ GROUPS = '{"groups": [{"resources:PGPU": "1", "trait:CUSTOM_T4": "required"}]}'
 ROW = SourceProfile(7, PROFILE, 'gpu', GROUPS, 'One card.', datetime(2024, 1, 2))
 
 
-def test_profile_keeps_uuid_and_groups() -> None:
-    notes = Notes(NOW)
-    profiles = convert_profiles([ROW], StoredRows(), notes)
-    profile = profiles[7]
-    assert (profile.uuid, profile.name, profile.description) == (
-        PROFILE,
-        'gpu',
-        'One card.',
-    )
-    assert profile.groups == ({'resources:PGPU': '1', 'trait:CUSTOM_T4': 'required'},)
-    assert profile.created_at == datetime(2024, 1, 2, tzinfo=UTC)
-    assert not notes.items
-
-
 @pytest.mark.parametrize('text', ['{', '[]', '{}', '{"groups": [{"x": "1"}]}'])
 def test_invalid_groups_are_refused_by_name(text: str) -> None:
     notes = Notes(NOW)

@@ -91,33 +91,3 @@ def test_correct_alternatives_unknown_allocation_changes_nothing(
     before = instance.read()
     assert instance.correct() == {0: None}
     assert instance.read() == before
-
-
-def test_correct_alternatives_covers_each_arq_of_group(database: Database) -> None:
-    cards = {**LARGE, 'resources:PGPU': '2'}
-    mixed = {'resources:PGPU': '1', 'resources:VGPU': '1'}
-    instance = accept(database, (cards, mixed))
-    payload = read_payload(BindPayload, instance.job.payload)
-    database.write(
-        alternatives.correct_alternatives,
-        instance.uuids,
-        payload.generation,
-        {CARD: {'PGPU': 1, 'VGPU': 1}},
-        {},
-    )
-    assert [row[:2] for row in instance.read()] == [(1, 'PGPU'), (1, 'VGPU')]
-
-
-def test_correct_alternatives_of_earlier_bind_changes_nothing(
-    database: Database,
-) -> None:
-    instance = accept(database, (LARGE, SMALL))
-    stale = database.write(
-        alternatives.correct_alternatives,
-        instance.uuids,
-        99,
-        {CARD: {'PGPU': 1}},
-        {CARD: {'CUSTOM_SMALL'}},
-    )
-    assert stale == {}
-    assert instance.read()[0][0] == 0

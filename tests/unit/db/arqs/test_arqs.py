@@ -8,13 +8,11 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.arqs import arqs, binding, release
+from cyborg_lite.db.arqs import arqs, binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq as Row
-from cyborg_lite.db.core.tables import Device
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.arqs.arqs import STORED_STATES, Arq, Scope, State
-from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.jobs import JobType, NewJob
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_jobs import (
@@ -106,21 +104,6 @@ def test_list_arqs_other_services_down_stays_bound(database: Database) -> None:
     assert read_only_arq(database).state is State.BOUND
 
 
-def test_list_arqs_filters_by_shown_state(database: Database) -> None:
-    host_arq = create_bound_arq(database, needs_host=True)
-    passthrough = create_bound_arq(database, needs_host=False)
-    (initial,) = add_arqs(database, 1)
-    mark_down(database, HOST)
-
-    def list_uuids(*states: str) -> list[str]:
-        return [arq.uuid for arq in list_arqs(database, state=states)]
-
-    assert list_uuids('Unknown') == [host_arq]
-    assert list_uuids('Bound') == [passthrough]
-    assert list_uuids('Bound', 'Unknown') == [host_arq, passthrough]
-    assert list_uuids('Initial') == [initial]
-
-
 @pytest.mark.parametrize('sort_key', [None, 'uuid', 'created_at'])
 @pytest.mark.parametrize('descending', [False, True])
 @pytest.mark.parametrize('detailed', [False, True])
@@ -191,31 +174,6 @@ def list_detailed(database: Database, **query: object) -> tuple[Arq, ...]:
     return database.read(arqs.list_arqs, list_query, ANY_PROJECT)
 
 
-def test_list_arqs_detailed_has_device_and_state_times(database: Database) -> None:
-    uuids = bind_arqs(database, 2)
-    for arq in list_detailed(database):
-        assert arq.uuid in uuids
-        assert arq.deployable_uuid
-        assert arq.device_uuid
-        assert arq.deployable_uuid != arq.device_uuid
-        assert set(arq.state_times) == {State.INITIAL, State.BIND_STARTED, State.BOUND}
-        began, started, was_bound = sorted(arq.state_times.values())
-        assert (began, was_bound) == (arq.created_at, arq.state_times[State.BOUND])
-        assert started == arq.state_times[State.BIND_STARTED]
-
-
-def test_list_arqs_detailed_state_time_is_latest(database: Database) -> None:
-    (uuid,) = bind_arqs(database, 1)
-    (before,) = list_detailed(database)
-    database.write(release.unbind_arqs, [uuid], ANY_PROJECT, None)
-    binding_by_arq = bindings([uuid], add_card(database, 1))
-    database.write(binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER)
-    (after,) = list_detailed(database)
-    started = State.BIND_STARTED
-    assert after.state_times[started] > before.state_times[started]
-    assert after.state_times[State.BOUND] == before.state_times[State.BOUND]
-
-
 def test_list_arqs_detailed_pages_cost_one_statement_each(database: Database) -> None:
     uuids = bind_arqs(database, 5)
     with statements(database) as sql:
@@ -223,29 +181,3 @@ def test_list_arqs_detailed_pages_cost_one_statement_each(database: Database) ->
         second_page = list_detailed(database, limit=3, marker=first[-1].uuid)
     assert len(sql) == 2
     assert [arq.uuid for arq in (*first, *second_page)] == uuids
-
-
-@pytest.mark.parametrize('health', [Health.FAILED, Health.GONE])
-def test_list_arqs_detailed_unusable_device_sets_status_reason(
-    database: Database, health: Health
-) -> None:
-    bind_arqs(database, 1)
-    add_arqs(database, 1)
-
-    def become(health: Health, reason: str) -> None:
-        values = {'health': health, 'health_reason': reason}
-        database.write(lambda session: session.execute(update(Device).values(values)))
-
-    become(health, 'all ones')
-    reasons = {arq.state: arq.status_reason for arq in list_detailed(database)}
-    loss = f'The device is {health}: all ones'
-    assert reasons == {State.UNKNOWN: loss, State.INITIAL: None}
-    (affected,) = list_detailed(
-        database, detailed=False, filters={'state': (State.UNKNOWN.value,)}
-    )
-    assert (affected.device_loss, affected.status_reason) == (loss, None)
-    assert affected.attach_handle_uuid
-    become(Health.OK, '')
-    assert {arq.status_reason for arq in list_detailed(database)} == {None}
-    states = {arq.state for arq in list_detailed(database)}
-    assert states == {State.BOUND, State.INITIAL}

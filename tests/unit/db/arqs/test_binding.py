@@ -14,7 +14,7 @@ from cyborg_lite.db.arqs import arqs, attach_handles, binding, release
 from cyborg_lite.db.arqs.matching import Allocated
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import Arq, AttachHandle, Device
+from cyborg_lite.db.core.tables import Arq, Device
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.arqs import (
@@ -172,17 +172,6 @@ def test_bind_eight_arqs_costs_ten_statements(database: Database) -> None:
     assert states(database, uuids) == ['Bound'] * 8
 
 
-def test_bind_eight_devices_costs_ten_statements(database: Database) -> None:
-    uuids, instance = add_arqs(database, 8), str(uuid4())
-    binding_by_arq = {
-        u: Binding('compute-1', add_card(database, 1), instance) for u in uuids
-    }
-    with statements(database) as sql:
-        claim_handles(database, accept_bind(database, binding_by_arq), uuids)
-    assert len(sql) <= 11
-    assert states(database, uuids) == ['Bound'] * 8
-
-
 def test_claim_unknown_provider_raises(database: Database) -> None:
     uuids = add_arqs(database, 1)
     job = accept_bind(database, bindings(uuids, str(uuid4())))
@@ -313,38 +302,6 @@ def test_claim_arq_with_unclean_handle_is_contended(database: Database) -> None:
     second_job = accept_bind(database, bindings(uuids, card))
     with pytest.raises(HandlesContended):
         claim_handles(database, second_job, uuids)
-
-
-def test_fail_bind_long_reason_is_shortened(database: Database) -> None:
-    uuids, card = add_arqs(database, 1), add_card(database, 1)
-    job = accept_bind(database, bindings(uuids, card))
-    database.write(
-        binding.fail_bind, job, uuids, DriverError(reason='x' * 5000), FAILED_EVENT_JOB
-    )
-    assert database.read(
-        lambda s: s.scalar(select(Arq.status_reason).where(Arq.uuid == uuids[0]))
-    ) == ('x' * 255)
-
-
-def test_claim_increments_handle_generation(database: Database) -> None:
-    """The agent ignores calls with an earlier generation."""
-    card = add_card(database, 1, needs_host=True)
-    (uuid,) = add_arqs(database, 1)
-    generations = []
-    for _ in range(2):
-        binding_by_arq = bindings([uuid], card, str(uuid4()))
-        (handle,) = claim_handles(
-            database, accept_bind(database, binding_by_arq), [uuid]
-        ).handles
-        generations.append(handle.generation)
-        database.write(_free, handle.uuid)
-        database.write(release.unbind_arqs, [uuid], ANY_PROJECT, None)
-    assert generations == [1, 2]
-
-
-def _free(session: Session, handle: str) -> None:
-    free = {'arq_uuid': None, 'preparing': False}
-    change(session, update(AttachHandle).where(AttachHandle.uuid == handle), free)
 
 
 def test_accept_bind_project_applies_to_given_arq(database: Database) -> None:

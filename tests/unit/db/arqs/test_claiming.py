@@ -46,17 +46,6 @@ def create_bound_arqs_of(
     return instance, database.read(arqs.list_arqs, of_instance, ANY_PROJECT)
 
 
-def test_claim_companion_arqs_share_one_handle(database: Database) -> None:
-    card = add_card(database, 1, group=XILINX)
-    _, (first, second) = create_bound_arqs_of(database, card, XILINX)
-    assert (first.state, second.state) == (State.BOUND, State.BOUND)
-    assert first.attach_handle_type == 'PCI'
-    assert owners(database) == [first.uuid]
-    assert (second.attach_handle_type, second.attach_handle_uuid) == (None, None)
-    assert second.attach_handle_info == {}
-    assert second.device_rp_uuid == card
-
-
 def test_claim_companion_arqs_after_delete_succeeds(database: Database) -> None:
     card = add_card(database, 1, group=XILINX)
     instance, _ = create_bound_arqs_of(database, card, XILINX)

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of projects: what is counted, and 32 clients that create ARQs at once."""
 
-import threading
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -19,7 +16,6 @@ from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.rows import PROJECT, add_arqs, add_profile
 
 ANY = Scope(project_id=None)
-CLIENTS = 32
 
 
 @pytest.fixture
@@ -97,21 +93,3 @@ def test_class_without_limit_is_refused(database: Database, profile: str) -> Non
     limits = ProjectLimits(PROJECT, {ARQS: UNLIMITED})
     with pytest.raises(ProjectLimitExceeded, match='class:PGPU'):
         database.write(project_limits.create_arqs, limits, work)
-
-
-def test_32_clients_get_no_more_than_limit(database: Database, profile: str) -> None:
-    """Ten clients get the two units that they request: the limit is 21."""
-    barrier = threading.Barrier(CLIENTS)
-
-    def ask(_number: int) -> str:
-        barrier.wait()
-        try:
-            create(database, profile, pgpu=21)
-        except ProjectLimitExceeded:
-            return 'refused'
-        return 'created'
-
-    with ThreadPoolExecutor(CLIENTS) as clients:
-        results = Counter(clients.map(ask, range(CLIENTS)))
-    assert results == {'created': 10, 'refused': 22}
-    assert count_arqs(database) == 20

@@ -147,24 +147,6 @@ def test_heartbeat_new_boot_id_records_reboot(rebooted_once: Database) -> None:
 # --- results of the agent -----------------------------------------------------------
 
 
-def test_recovery_rebuilt_arqs_are_bound_and_nova_notified(
-    rebooted_once: Database,
-) -> None:
-    uuids = create_bound_arqs(rebooted_once, 2)
-    record_reboot(rebooted_once)
-    assert (
-        record_recovery(
-            rebooted_once,
-            [h.uuid for h in handles_by_arq(rebooted_once, uuids).values()],
-        )
-        == ()
-    )
-    assert read_states(rebooted_once, uuids) == [State.BOUND] * 2
-    assert list_nova_events(rebooted_once) == [(sorted(uuids), True)]
-    steps = [step.step for step in read_history(rebooted_once, uuids[0])]
-    assert steps[-3:] == ['Bound', 'Provisioning', 'Bound']
-
-
 def test_recovery_before_reboot_record_is_stored(rebooted_once: Database) -> None:
     uuids = create_bound_arqs(rebooted_once, 1)
     record_recovery(
@@ -213,17 +195,6 @@ def test_recovery_lost_arq_fails_and_is_released(rebooted_once: Database) -> Non
 
 def _reason(session: Session, uuid: str) -> str | None:
     return session.scalar(select(Arq.status_reason).where(Arq.uuid == uuid))
-
-
-def test_recovery_returns_handles_without_result(rebooted_once: Database) -> None:
-    uuids = create_bound_arqs(rebooted_once, 2)
-    first, second = handles_by_arq(rebooted_once, uuids).values()
-    assert [handle.uuid for handle in record_recovery(rebooted_once, [first.uuid])] == [
-        second.uuid
-    ]
-    assert [handle.uuid for handle in record_recovery(rebooted_once)] == [second.uuid]
-    assert record_recovery(rebooted_once, [second.uuid]) == ()
-    assert read_states(rebooted_once, uuids) == [State.BOUND] * 2
 
 
 def test_recovery_adds_connect_job_of_rebuilt_handles(rebooted_once: Database) -> None:

@@ -4,22 +4,19 @@
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import select
 
-from cyborg_lite.db.arqs import attach_handles, binding, release
+from cyborg_lite.db.arqs import attach_handles, release
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import Deployable
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.arqs import ArqNotFound
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import AllocatedHandle
-from cyborg_lite.model.jobs import Job, JobType, NewJob
+from cyborg_lite.model.jobs import Job, JobType
 from cyborg_lite.model.operations import NewOperation, OperationKind
-from tests.builders.bind_jobs import complete_bind
 from tests.builders.bound_arqs import create_bound_instance
-from tests.builders.rows import OWNER, add_arqs, add_card, bindings, owners, states
+from tests.builders.rows import OWNER, owners, states
 from tests.support.sql_statements import statements
 
 ANY_PROJECT = Scope(project_id=None)
@@ -120,18 +117,6 @@ def test_delete_host_handle_keeps_deleting_arq_until_clean(database: Database) -
     assert owners(database) == []
 
 
-def test_accept_bind_instance_with_deleting_arqs_succeeds(database: Database) -> None:
-    """An evacuation leaves ARQs behind on an old host that stays unreachable."""
-    _, instance = create_bound_instance(database, 1, needs_host=True)
-    database.write(release.delete_arqs_of_instance, instance, ANY_PROJECT, None)
-    uuids = add_arqs(database, 1)
-    binding_by_arq = bindings(uuids, add_card(database, 1), instance)
-    database.write(
-        binding.accept_bind, binding_by_arq, ANY_PROJECT, NewJob(JobType.BIND), OWNER
-    )
-    assert states(database, uuids) == ['BindStarted']
-
-
 def test_delete_cost_does_not_depend_on_number(database: Database) -> None:
     single, eight = (
         create_bound_instance(database, 1),
@@ -144,33 +129,3 @@ def test_delete_cost_does_not_depend_on_number(database: Database) -> None:
         counts.append(len(sql))
     # One of them stores the use of the units.
     assert counts[0] == counts[1] <= 6
-
-
-def test_release_job_rerun_uses_current_owner(database: Database) -> None:
-    """The second call runs the job again; another ARQ may own the handle by then."""
-    uuids, _ = create_bound_instance(database, 1, needs_host=True)
-    database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
-    (job,) = lease_release_jobs(database)
-    database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
-    handle = find_handle(database, job)
-    database.write(release.record_release, job, handle)
-    (next_job,) = lease_release_jobs(database)
-
-    (rp_uuid,) = database.read(lambda s: s.scalars(select(Deployable.rp_uuid)).all())
-    assert rp_uuid is not None
-    next_arqs, event_job = add_arqs(database, 1), NewJob(JobType.NOVA_EVENT)
-    binding_by_arq = bindings(next_arqs, rp_uuid)
-    bind = database.write(
-        binding.accept_bind, binding_by_arq, ANY_PROJECT, NewJob(JobType.BIND), OWNER
-    )
-    claimed = database.write(binding.claim_for_bind, bind, next_arqs, None, event_job)
-    complete_bind(database, claimed.job, next_arqs, event_job)
-    assert (
-        database.read(
-            attach_handles.find_unclean_handle, next_job.payload['handle_uuid']
-        )
-        is None
-    )
-    database.write(release.delete_arqs, next_arqs, ANY_PROJECT, True, None)
-    handle = find_handle(database, next_job)
-    assert handle.arq_uuid == next_arqs[0]

@@ -40,19 +40,6 @@ def start_at(database: Database, moment: int) -> None:
     execute(database, update(Arq).values(bound_at=moment))
 
 
-def test_bind_starts_use(database: Database) -> None:
-    (idle,) = add_arqs(database, 1)
-    used, _ = create_bound_arqs(database, 2)
-    starts = database.read(
-        lambda session: dict(session.execute(select(Arq.uuid, Arq.bound_at)).all())
-    )
-    now = database.read(read_now_ms)
-    assert starts[idle] is None
-    start = starts[used]
-    assert start is not None
-    assert now - 60_000 < start <= now + 1
-
-
 def test_use_that_clock_sets_back_is_not_negative(database: Database) -> None:
     uuids = create_bound_arqs(database, 1)
     start_at(database, database.read(read_now_ms) + HOUR)
@@ -73,21 +60,6 @@ def test_sum_usages_includes_ongoing_use(database: Database) -> None:
     future = database.read(usages.sum_usages, UsageQuery(now - HOUR, 2**60))
     assert now <= future.end < now + 60_000
     assert database.read(usages.sum_usages, UsageQuery(2**59, 2**60)).usages == ()
-
-
-@pytest.mark.parametrize('unbind', [True, False])
-def test_release_stores_period_once(database: Database, unbind: bool) -> None:
-    uuids = create_bound_arqs(database, 2)
-    now = database.read(read_now_ms)
-    start_at(database, now - HOUR)
-    if unbind:
-        database.write(release.unbind_arqs, uuids, ANY, None)
-        database.write(release.unbind_arqs, uuids, ANY, None)
-    database.write(release.delete_arqs, uuids, ANY, True, None)
-    periods = database.read(list_periods)
-    assert sorted(period.arq_uuid for period in periods) == sorted(uuids)
-    assert {period.started_at for period in periods} == {now - HOUR}
-    assert all(period.ended_at >= now for period in periods)
 
 
 def test_delete_unused_arq_stores_no_period(database: Database) -> None:

@@ -78,19 +78,6 @@ def test_find_region_of_handle_returns_its_deployable(database: Database) -> Non
     assert database.read(programming.find_region_of_handle, str(uuid4())) is None
 
 
-def test_begin_load_reserves_handles_until_end(database: Database) -> None:
-    store(database, fpga_card(regions=2))
-    region = find_region(database, f'{NAME}_region0')
-    job = begin_load(database, region)
-    assert list_preparing(database) == [True, False]
-    with pytest.raises(DeployableInUse, match='programmed already'):
-        begin_load(database, region)
-    database.write(programming.end_load, region, job, None)
-    assert list_preparing(database) == [False, False]
-    kinds = [count.type for count in database.read(queue.count_jobs)]
-    assert kinds == [JobType.PLACEMENT_SYNC]
-
-
 def test_begin_load_allocated_region_raises(database: Database) -> None:
     store(database, fpga_card())
     claim_handle(database, '0000:5e:00.0')

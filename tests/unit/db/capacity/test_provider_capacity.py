@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import binding
 from cyborg_lite.db.capacity import provider_capacity
-from cyborg_lite.db.capacity.provider_capacity import list_own_providers
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Device, Service
 from cyborg_lite.db.hosts import services
@@ -18,9 +17,8 @@ from cyborg_lite.model.capacity.explanations import ReasonCode
 from cyborg_lite.model.hosts.services import AGENT
 from cyborg_lite.model.jobs import JobType, NewJob
 from cyborg_lite.model.traits import OWNER_CYBORG
-from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB
 from tests.builders.provider_rows import add_device, change_deployable
-from tests.builders.rows import HOST, OWNER, add_arqs, add_card, bindings
+from tests.builders.rows import HOST, add_arqs, add_card, bindings
 from tests.builders.rows import OWNER as JOB_OWNER
 from tests.builders.unclean_units import release_unit
 from tests.support.sql_statements import statements
@@ -121,23 +119,3 @@ def test_provider_capacity_unclean_units_cost_second_statement(
 
 
 # --- providers of a host with the instances whose ARQs name them --------------------
-
-
-INSTANCE = '5e7a1c11-0000-4000-8000-000000000001'
-
-
-def test_list_own_providers_has_instances_of_arqs(database: Database) -> None:
-    used, free = add_card(database, 2), add_card(database, 1)
-    uuids = add_arqs(database, 2)
-    add_arqs(database, 1)  # not bound
-    requested = bindings(uuids, used, INSTANCE)
-    database.write(binding.accept_bind, requested, ANY_PROJECT, BIND_JOB, OWNER)
-    with statements(database) as sql:
-        providers = database.read(list_own_providers, HOST)
-    assert len(sql) == 2
-    assert {provider.uuid: provider.instances for provider in providers} == {
-        used: {INSTANCE},
-        free: frozenset(),
-    }
-    assert {provider.resource_class for provider in providers} == {'PGPU'}
-    assert database.read(list_own_providers, 'other') == ()

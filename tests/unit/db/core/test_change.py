@@ -5,7 +5,7 @@ import threading
 import uuid
 from typing import Final
 
-from sqlalchemy import String, bindparam, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import Upsert
@@ -53,29 +53,6 @@ def test_upsert_keeps_other_columns(database: Database) -> None:
     database.write(_put, 'first')
     database.write(_put, 'second', Upsert(DeviceProfile, _KEYS, ['uuid']))
     assert _list_descriptions(database) == ['first']
-
-
-def test_upsert_inserts_computed_value(database: Database) -> None:
-    """The parameter ``word`` is not a column."""
-    computed_columns = {'description': bindparam('word', type_=String) + '!'}
-    computed_upsert = Upsert(
-        DeviceProfile, _KEYS, ['description'], computed=computed_columns
-    )
-    row = {'uuid': 'a', 'name': 'a', 'groups': []}
-    database.write(computed_upsert.run, {**row, 'word': 'new'})
-    assert _list_descriptions(database) == ['new!']
-
-
-def test_upsert_several_rows_costs_one_statement(database: Database) -> None:
-    database.write(_put, 'first')
-    rows: list[dict[str, object]] = [
-        {'uuid': name, 'name': name, 'groups': [], 'description': 'both'}
-        for name in ('a', 'b')
-    ]
-    with statements(database) as sql:
-        database.write(_CHANGE.run, rows)
-    assert len(sql) == 1
-    assert _list_descriptions(database) == ['both', 'both']
 
 
 def test_upsert_concurrent_leaves_one_row(database: Database) -> None:

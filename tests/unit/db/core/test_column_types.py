@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of values in columns: times in UTC with microseconds, typed attributes."""
 
-from datetime import UTC, datetime, timedelta, timezone
-
 import pytest
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Dialect
@@ -12,21 +10,9 @@ from cyborg_lite.db.core.column_types import UtcDateTime, read_attributes
 from cyborg_lite.errors.daemons import MalformedData
 from cyborg_lite.model.inventory import typed_attributes
 
-NOON = datetime(2026, 11, 22, 12, 0, 0, 123456, tzinfo=UTC)
 MYSQL: Dialect = mysql.dialect()
 POSTGRESQL: Dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # of SQLAlchemy
 SQLITE: Dialect = sqlite.dialect()
-
-
-def test_times_of_all_zones_are_stored_in_utc() -> None:
-    column = UtcDateTime()
-    evening = NOON.astimezone(timezone(timedelta(hours=8)))
-    for moment in (NOON, evening):
-        stored = column.process_bind_param(moment, MYSQL)
-        assert stored == NOON.replace(tzinfo=None)
-        result = column.process_result_value(stored, MYSQL)
-        assert result == NOON
-        assert result.tzinfo is UTC
 
 
 def test_null_stays_null() -> None:

@@ -7,23 +7,6 @@ from cyborg_lite.db.core import dialects
 from cyborg_lite.errors.daemons import ConfigurationError
 
 
-@pytest.mark.parametrize(
-    ('url', 'driver'),
-    [
-        ('mysql://u@h/d', 'mysql+pymysql'),
-        ('mariadb://u@h/d', 'mysql+pymysql'),
-        ('mysql+mysqldb://u@h/d', 'mysql+mysqldb'),
-        # oslo.db translates errors of MariaDB under the name mysql only.
-        ('mariadb+pymysql://u@h/d', 'mysql+pymysql'),
-        ('postgresql://u@h/d', 'postgresql+psycopg'),
-        ('postgresql+psycopg2://u@h/d', 'postgresql+psycopg2'),
-        ('sqlite:////tmp/file', 'sqlite'),
-    ],
-)
-def test_validate_url_adds_default_driver(url: str, driver: str) -> None:
-    assert dialects.validate_url(url).drivername == driver
-
-
 @pytest.mark.parametrize('url', ['mysql://u@h/d', 'postgresql://u@h/d'])
 def test_validate_url_sets_connect_timeout(url: str) -> None:
     assert dialects.validate_url(url).query['connect_timeout'] == '3'

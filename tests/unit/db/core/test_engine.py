@@ -90,36 +90,11 @@ def test_database_invalid_url_raises() -> None:
         Database('nonsense')
 
 
-def test_database_accepts_options_of_oslo_db(tmp_path: Path) -> None:
-    database = Database(
-        f'sqlite:///{tmp_path}/file',
-        max_pool_size=3,
-        max_overflow=1,
-        pool_timeout=1,
-        connection_recycle_time=60,
-        mysql_wsrep_sync_wait=None,
-    )
-    assert database.read(lambda session: session.scalar(text('SELECT 1'))) == 1
-    database.close()
-
-
 @pytest.mark.parametrize('error', _CONFLICTS, ids=lambda error: type(error).__name__)
 def test_write_conflict_is_retried(database: Database, error: Exception) -> None:
     work = Work(error, times=5)
     assert database.write(work) == 6
     assert database.read(_count) == 1
-
-
-@pytest.mark.parametrize('error', _CONFLICTS, ids=lambda error: type(error).__name__)
-def test_write_constant_conflict_raises_service_unavailable(
-    database: Database, error: Exception, pauses: list[float]
-) -> None:
-    work = Work(error, times=100)
-    with pytest.raises(ServiceUnavailable, match='the database'):
-        database.write(work)
-    assert work.calls == 6
-    assert sum(pauses) < 6
-    assert database.read(_count) == 0
 
 
 def test_write_lost_connection_is_retried(database: Database) -> None:
@@ -169,17 +144,6 @@ def test_write_other_error_hides_sql(database: Database, error: Exception) -> No
     with pytest.raises(DatabaseError) as caught:
         database.write(Work(error, times=100))
     assert 'secret' not in str(caught.value)
-
-
-def test_write_flush_error_is_database_error(database: Database) -> None:
-    """An error of the flush is an error of the work, not of the commit."""
-
-    def add_twice(session: Session) -> None:
-        _add(session)
-        _add(session)
-
-    with pytest.raises(DatabaseError):
-        database.write(add_twice)
 
 
 # --- SQLite ---

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.devices import deployables, devices, telemetry
+from cyborg_lite.db.devices import devices, telemetry
 from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.profiles import profiles
@@ -23,7 +23,6 @@ from tests.builders.generation_changes import (
     change_configuration,
     change_mode,
     change_profile,
-    create_attribute,
     create_device,
     create_profile,
     set_status,
@@ -73,21 +72,6 @@ def test_change_of_profile_returns_stored_generation(database: Database) -> None
     changed = database.write(profiles.update_profile, uuid, CHANGE, None, 0)
     [stored] = database.read(profiles.list_profiles, Query())
     assert changed.generation == stored.generation == 1
-
-
-def test_reported_value_raises_generation_of_attribute(database: Database) -> None:
-    create_attribute(database)
-    root = card(1).root
-    query = Query(filters={'key': ('rc',)})
-    database.write(
-        reports.store_report,
-        report(replace(card(1), root=replace(root, resource_class='VGPU'))),
-    )
-    generations = {
-        attribute.generation
-        for attribute in database.read(deployables.list_attributes, query)
-    }
-    assert 1 in generations
 
 
 @pytest.mark.parametrize(('create', 'change', 'missing'), CHANGES)

@@ -2,7 +2,7 @@
 """Revisions and their scripts; for real upgrades see test_migration_upgrade.py."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -95,7 +95,6 @@ def test_upgrade_invalid_url_raises_configuration_error() -> None:
 
 
 Columns = dict[tuple[str, str], Any]
-_SET_REVISION: Final = 'UPDATE alembic_version SET version_num = :number'
 
 
 def read_columns(url: str) -> Columns:
@@ -145,24 +144,6 @@ def test_expanding_revisions_drop_and_rename_nothing(empty_url: str) -> None:
                 if (table, name) not in before and table in tables:
                     assert nullable or default is not None, (revision, table, name)
         before = after
-
-
-@pytest.mark.usefixtures('next_release')
-def test_interrupted_revisions_run_again(empty_url: str) -> None:
-    """MariaDB commits each statement, but not the number of the revision."""
-    first, *later = migration.list_revisions()
-    migration.upgrade(empty_url, first.number)
-    before = first
-    for revision in later:
-        migration.upgrade(empty_url, revision.number)
-        columns = read_columns(empty_url)
-        engine = sa.create_engine(empty_url)
-        with engine.begin() as connection:
-            connection.execute(sa.text(_SET_REVISION), {'number': before.number})
-        engine.dispose()
-        migration.upgrade(empty_url, revision.number)
-        assert read_columns(empty_url) == columns
-        before = revision
 
 
 @pytest.mark.usefixtures('next_release')

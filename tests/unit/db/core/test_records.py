@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data classes that are read from columns, and written to them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select, update
+from sqlalchemy import select, update
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.records import From, Record
@@ -85,26 +85,6 @@ def test_read_unknown_value_raises(card_database: Database) -> None:
     card_database.write(lambda session: session.execute(statement) and None)
     with pytest.raises(ValueError, match='odd'):
         read_card(card_database)
-
-
-@pytest.mark.parametrize('info', [{}, {'a': 'Größe 🚀 "x" \\'}, {'b': [1, None]}, None])
-def test_write_returns_columns_of_first_table(
-    card_database: Database, info: dict[str, Any] | None
-) -> None:
-    card = replace(read_card(card_database), uuid='x', std_board_info=info)
-    columns = CARD.write(card)
-    assert columns.keys().isdisjoint({'name', 'traits', 'address', 'title', 'number'})
-    texts = ('hostname', 'type', 'vendor', 'model', 'driver')
-    row = {
-        **columns,
-        **dict.fromkeys(texts, 'y'),
-        'control_address': card.address,
-        'hardware_id': 'z',
-    }
-    card_database.write(lambda s: s.execute(insert(Device).values(**row)) and None)
-    statement = select(Device.std_board_info, Device.health).where(Device.uuid == 'x')
-    stored = card_database.read(lambda session: session.execute(statement).one())
-    assert tuple(stored) == (info, card.health)
 
 
 def test_write_returns_chosen_fields(card_database: Database) -> None:

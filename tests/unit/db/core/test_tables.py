@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the schema: what the database itself prevents, and the types of columns."""
 
-from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from sqlalchemy import delete, func, select, update
@@ -21,10 +19,8 @@ from cyborg_lite.db.core.tables import (
     DeviceProfileAccess,
     FormerServer,
     Job,
-    Service,
 )
 from cyborg_lite.errors.daemons import DatabaseError
-from cyborg_lite.model.hosts.services import AGENT
 from tests.builders.rows import add_arqs, add_card
 
 TABLES = Base.metadata.sorted_tables
@@ -64,18 +60,6 @@ def test_instance_slot_cannot_be_taken_twice(database: Database) -> None:
         database.write(lambda session: session.execute(slot))
 
 
-def test_unfinished_job_of_key_cannot_be_added_twice(database: Database) -> None:
-    def add(session: Session, key: str | None) -> None:
-        # Any: columns have various types.
-        columns: dict[str, Any] = {'payload': {}, 'run_after': 0, 'created_at': 0}
-        session.add(Job(uuid=str(uuid4()), kind='bind', key=key, **columns))
-
-    for key in ('a', 'b', None, None):
-        database.write(add, key)
-    with pytest.raises(DatabaseError):
-        database.write(add, 'a')
-
-
 def test_deleted_profile_takes_access_and_former_servers(database: Database) -> None:
     def add(session: Session) -> None:
         profile = DeviceProfile(uuid='u', name='gpu', groups=[])
@@ -89,34 +73,6 @@ def test_deleted_profile_takes_access_and_former_servers(database: Database) -> 
     database.write(lambda session: session.execute(delete(DeviceProfile)))
     for table in (DeviceProfileAccess, FormerServer):
         assert database.read(count_rows, table) == 0
-
-
-def test_times_are_stored_as_utc(database: Database) -> None:
-    """Neither database keeps a time zone: SQLite has none, MariaDB would convert it."""
-    noon = datetime(2026, 11, 21, 12, 0, 0, 123456, timezone(timedelta(hours=9)))
-
-    def add(session: Session) -> None:
-        columns = {'binary': AGENT, 'host': 'h', 'version': '1', 'uuid': 'u'}
-        session.add(Service(heartbeat_at=noon, **columns))
-
-    database.write(add)
-    stored = database.read(lambda session: session.scalar(select(Service.heartbeat_at)))
-    assert stored == noon
-    assert stored is not None
-    assert stored.tzinfo is UTC
-
-
-def test_is_agent_of_ignores_conductors(database: Database) -> None:
-    def add(session: Session, binary: str, host: str) -> None:
-        columns = {'binary': binary, 'host': host, 'version': '1'}
-        session.add(Service(uuid=str(uuid4()), **columns))
-
-    for binary in (AGENT, 'cyborg-lite-conductor'):
-        for host in ('compute-1', 'compute-2'):
-            database.write(add, binary, host)
-    query = select(Service.binary, Service.host).where(Service.is_agent_of('compute-1'))
-    rows = database.read(lambda session: session.execute(query).all())
-    assert rows == [(AGENT, 'compute-1')]
 
 
 @pytest.mark.parametrize('table', TABLES, ids=str)

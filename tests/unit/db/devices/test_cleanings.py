@@ -81,33 +81,6 @@ def _find_provider(session: Session, device: str) -> str:
 # --- after a use ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ('policy', 'profile_policy', 'state', 'jobs'),
-    [
-        (CleaningPolicy.AFTER_USE, None, 'dirty', 1),
-        (CleaningPolicy.ALWAYS, None, 'dirty', 1),
-        (CleaningPolicy.ONE_TIME, None, 'used', 0),
-        (CleaningPolicy.NEVER, None, 'clean', 0),
-        (CleaningPolicy.AFTER_USE, 'never', 'clean', 0),
-        (CleaningPolicy.AFTER_USE, 'one-time', 'used', 0),
-        (CleaningPolicy.NEVER, 'one-time', 'used', 0),
-        (CleaningPolicy.NEVER, 'after-use', 'clean', 0),
-    ],
-)
-def test_release_follows_policy(
-    database: Database,
-    policy: CleaningPolicy,
-    profile_policy: str | None,
-    state: str,
-    jobs: int,
-) -> None:
-    device = release_unit(database, policy, profile_policy)
-    (unit,) = read_units(database, device)
-    assert (unit.state, unit.owner) == (state, None)
-    assert count_clean_jobs(database) == jobs
-    assert count_reserved(database) == [0 if state == 'clean' else 1]
-
-
 def test_report_without_dirty_unit_keeps_it(database: Database) -> None:
     """A host that withholds a drive must not lose the state of its unit."""
     device = with_root(card(1), handles=())
@@ -134,26 +107,6 @@ def test_dirty_unit_gone_is_deleted_when_accepted(database: Database) -> None:
 
 
 # --- clean jobs -----------------------------------------------------------------------
-
-
-def test_clean_shows_progress_and_resumes(database: Database) -> None:
-    device = release_unit(database)
-    job, work = begin(database)
-    progress = build_progress(RUNNING, 'erase')
-    database.write(cleanings.record_progress, job, work, progress, 0)
-    (unit,) = database.read(cleanings.list_unclean_units)
-    assert unit.progress == '2/2 verify'
-    (record,) = database.read(administration.list_jobs, [JobType.CLEAN])
-    assert (record.step, record.attempts) == ('2/2 verify', 0)
-    job, second_start = begin(database)
-    assert second_start.order.number == work.order.number
-    assert second_start.order.completed == ('erase',)
-    database.write(cleanings.record_clean, job, second_start, build_progress(SUCCEEDED))
-    (cleaning,) = database.read(cleanings.list_cleanings, device).cleanings
-    assert [step.name for step in cleaning.steps] == ['erase', 'verify']
-    assert (cleaning.state, cleaning.step_count) == ('succeeded', 2)
-    assert cleaning.steps[0].tool == 'tool 1.0'
-    bind(database, device)
 
 
 def test_clean_result_of_lost_lease_is_refused(database: Database) -> None:

@@ -16,9 +16,7 @@ from cyborg_lite.errors.devices import (
 from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.queries import Query
 from tests.builders.reports import card, host, report, with_parts
-from tests.support.sql_statements import statements, writes
-
-_ROOT = 'compute-1_0000:01:00.0'
+from tests.support.sql_statements import statements
 
 
 @pytest.fixture
@@ -34,10 +32,6 @@ def _list_deployables(
     return list(database.read(deployables.list_deployables, Query(filters=filters)))
 
 
-def _list_names(database: Database, **filters: tuple[str, ...]) -> list[str]:
-    return [deployable.name for deployable in _list_deployables(database, **filters)]
-
-
 def test_list_deployables_attributes_keep_cyborg_order(database: Database) -> None:
     root = replace(
         card(1).root, traits=tuple('ABCDEFGHIJK'), attributes={'z': '1', 'a': '2'}
@@ -48,31 +42,6 @@ def test_list_deployables_attributes_keep_cyborg_order(database: Database) -> No
     assert keys == ['rc', *(f'traits{number}' for number in range(1, 12)), 'a', 'z']
     assert deployable.attributes[1].value == 'A'
     assert deployable.attributes[0].deployable_id == deployable.id
-
-
-def test_list_deployables_attribute_belongs_to_one_deployable(
-    filled_database: Database,
-) -> None:
-    first, *siblings = _list_deployables(filled_database)
-    filled_database.write(deployables.create_attribute, first.id, 'rack', '7')
-    deployable, *_ = _list_deployables(filled_database, uuid=(first.uuid,))
-    assert 'rack' in {attribute.key for attribute in deployable.attributes}
-    for sibling in _list_deployables(filled_database)[1:]:
-        assert 'rack' not in {attribute.key for attribute in sibling.attributes}
-    assert len(siblings) == 3
-
-
-def test_list_deployables_filters_by_parent_and_root(filled_database: Database) -> None:
-    [root] = _list_deployables(filled_database, name=(_ROOT,))
-    below = [f'{_ROOT}_a', f'{_ROOT}_b']
-    assert _list_names(filled_database, parent_uuid=(root.uuid,)) == below
-    assert _list_names(filled_database, root_uuid=(root.uuid,)) == below
-    assert (
-        _list_names(filled_database, root_uuid=(root.uuid,), name=(f'{_ROOT}_b',))
-        == below[1:]
-    )
-    assert _list_names(filled_database, parent_uuid=('unknown',)) == []
-    assert _list_names(filled_database, uuid=(root.uuid,)) == [_ROOT]
 
 
 def test_list_deployables_page_includes_attributes(filled_database: Database) -> None:
@@ -169,17 +138,3 @@ def test_create_attribute_replaces_deleted_reported_attribute(
     database.write(deployables.delete_attribute, attribute.uuid)
     created = database.write(deployables.create_attribute, deployable, 'rc', 'mine')
     assert database.read(deployables.list_attributes, query) == (created,)
-
-
-def test_attribute_operations_cost_two_statements_at_most(
-    database: Database, deployable: int
-) -> None:
-    with statements(database) as sql:
-        attribute = database.write(
-            deployables.create_attribute, deployable, 'rack', '7'
-        )
-        _keys(database)
-        database.write(deployables.delete_attribute, attribute.uuid)
-    # An admin creates and deletes attributes; a report may have the same key.
-    assert len(sql) == 5
-    assert len(writes(sql)) == 4

@@ -4,10 +4,9 @@
 import json
 from dataclasses import replace
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import select, text, update
 
 from cyborg_lite.db.arqs import arqs, binding, release
 from cyborg_lite.db.core.engine import Database
@@ -89,30 +88,6 @@ def test_list_devices_filters_by_health_conflict(filled_database: Database) -> N
         assert device.health is Health.CONFLICT
     assert len(_list_types(filled_database, health=('conflict',))) == 2
     assert _list_types(filled_database, health=('failed',)) == []
-
-
-def test_list_devices_thousand_detailed_costs_two_selects(database: Database) -> None:
-    rows = [
-        {
-            'uuid': str(uuid4()),
-            'hostname': f'compute-{number}',
-            'type': 'GPU',
-            'vendor': '10de',
-            'model': 'T4',
-            'driver': 'NVIDIA',
-            'control_address': '0000:3b:00.0',
-            'hardware_id': '0000:3b:00.0',
-        }
-        for number in range(1001)
-    ]
-    database.write(lambda session: session.execute(insert(Row), rows))
-    with statements(database) as sql:
-        page = database.read(devices.list_devices, Query(limit=1000, detailed=True))
-    assert (len(page), len(sql)) == (1000, 2)
-    with statements(database) as sql:
-        next_page = Query(limit=1000, detailed=True, marker=page[-1].uuid)
-        assert len(database.read(devices.list_devices, next_page)) == 1
-    assert len(sql) == 2
 
 
 # --- ARQs and instances that use a device, and ARQs that have lost theirs -----------

@@ -28,22 +28,6 @@ def read_status(database: Database, device: int) -> tuple[str, str]:
     return row.status, row.status_reason
 
 
-def count_withheld(database: Database) -> int:
-    statement = select(AttachHandle.id).where(AttachHandle.preparing)
-    return len(database.read(lambda session: session.scalars(statement).all()))
-
-
-def test_hold_withholds_one_device_until_its_end(
-    database: Database, device: int
-) -> None:
-    database.write(hold.hold_devices, [device], 'job')
-    assert read_status(database, device) == (DeviceStatus.MAINTAINING, 'job')
-    assert count_withheld(database) == 2
-    database.write(hold.end_hold, [device], 'job')
-    assert read_status(database, device) == (DeviceStatus.ENABLED, '')
-    assert count_withheld(database) == 0
-
-
 def test_hold_with_trouble_ends_in_maintenance(database: Database, device: int) -> None:
     database.write(hold.hold_devices, [device], 'job')
     database.write(hold.end_hold, [device], 'job', 'rc 2')

@@ -26,7 +26,6 @@ from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.inventory.host_report import CleaningPolicy, HostReport
 from cyborg_lite.model.jobs import (
     Job,
-    JobState,
     JobType,
     ModePayload,
     Owner,
@@ -148,18 +147,6 @@ def test_host_enable_leaves_held_device_to_its_job(
     assert read_status(database, payload) == (DeviceStatus.ENABLED, '')
 
 
-def test_undone_disable_does_not_enable_held_device(
-    database: Database, payload: ModePayload
-) -> None:
-    """A job may hold the device before Placement refuses the maintenance."""
-    setting = DeviceStatus.MAINTAINING, 'fan'
-    uuid = payload.device_uuid
-    previous = database.write(devices.set_device_status, uuid, *setting)
-    database.write(modes.hold_device, lease(database, payload), payload)
-    database.write(devices.undo_device_status, uuid, setting, previous)
-    assert read_status(database, payload) == setting
-
-
 def test_hold_of_lost_job_raises(database: Database, payload: ModePayload) -> None:
     job = lease(database, payload)
     stolen = update(JobRow).values(owner=_OTHER.name, lease=job.lease + 1)
@@ -176,22 +163,6 @@ def test_foreign_handle_refuses_change(
     database.write(lambda session: session.execute(used))
     with pytest.raises(ModeRefused, match='a program of its host uses it'):
         database.write(modes.add_change, payload, None)
-
-
-def test_new_change_replaces_failed_one(
-    database: Database, payload: ModePayload
-) -> None:
-    job = lease(database, payload)
-    database.write(modes.end_change, job, 'It broke.')
-    (change,) = database.read(modes.list_changes).values()
-    assert (change.mode, change.state, change.reason) == (
-        'fast',
-        JobState.FAILED,
-        'It broke.',
-    )
-    database.write(modes.add_change, ModePayload(payload.device_uuid, 'slow'), None)
-    (change,) = database.read(modes.list_changes).values()
-    assert (change.mode, change.state) == ('slow', JobState.WAITING)
 
 
 def test_failed_change_can_be_retried(database: Database, payload: ModePayload) -> None:

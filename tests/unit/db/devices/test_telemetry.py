@@ -3,10 +3,8 @@
 
 from dataclasses import replace
 
-import pytest
 from sqlalchemy import select
 
-from cyborg_lite import codec
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Device
 from cyborg_lite.db.devices.telemetry import store_telemetry
@@ -36,31 +34,6 @@ def read_telemetry(database: Database) -> dict[tuple[str, str], object]:
     columns = Device.hostname, Device.control_address, Device.telemetry
     rows = database.read(lambda session: session.execute(select(*columns)).all())
     return {(row.hostname, row.control_address): row.telemetry for row in rows}
-
-
-@pytest.mark.parametrize(
-    ('hosts', 'devices', 'updates'), [(1, 1, 1), (2, 20, 1), (3, 43, 2)]
-)
-def test_store_telemetry_of_hosts_in_few_statements(
-    database: Database, hosts: int, devices: int, updates: int
-) -> None:
-    names = [f'compute-{number}' for number in range(hosts)]
-    telemetry = {}
-    for number, name in enumerate(names):
-        report = report_of(name, devices)
-        database.write(reports.store_report, report)
-        telemetry[name] = {
-            device.control_address: Usage(power=number + index / 100)
-            for index, device in enumerate(report.devices)
-        }
-    with statements(database) as sql:
-        database.write(store_telemetry, telemetry)
-    assert (len(sql), len(writes(sql))) == (1 + updates, updates)
-    assert read_telemetry(database) == {
-        (name, address): codec.dump(usage)
-        for name, usages in telemetry.items()
-        for address, usage in usages.items()
-    }
 
 
 def test_store_telemetry_of_unknown_devices_changes_nothing(database: Database) -> None:

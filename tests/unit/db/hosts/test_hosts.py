@@ -25,7 +25,6 @@ from cyborg_lite.errors.hosts import HostInUse, HostNotFound, ServiceAlive
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.events import HostEvent, HostEventKind
-from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.jobs import JobType
 from tests.builders.bound_arqs import (
     create_bound_arqs,
@@ -48,17 +47,6 @@ def set_arq_state(database: Database, uuid: str, state: str) -> None:
         session.execute(update(Arq).where(Arq.uuid == uuid).values(state=state))
 
     database.write(write)
-
-
-def test_list_hosts_counts_devices_and_arqs(database: Database) -> None:
-    add_card(database, 2)
-    create_bound_arqs(database, 1)
-    mark_down(database, HOST)
-    record_heartbeat(database, 'other')
-    first, second = database.read(hosts.list_hosts)
-    assert (first.name, first.agent) == (HOST, ServiceState.DOWN)
-    assert (first.devices, first.maintaining, first.arqs) == (2, 0, 1)
-    assert (second.name, second.devices) == ('other', 0)
 
 
 def test_set_status_changes_all_devices_once(database: Database) -> None:
@@ -201,27 +189,6 @@ def test_record_device_event_belongs_to_all_its_arqs(
             'HealthChanged',
             'failed: lost',
         )
-
-
-def test_record_events_again_are_ignored(database_with_host: Database) -> None:
-    (uuid,) = create_bound_arqs(database_with_host, 1)
-    event = HostEvent(1, HostEventKind.PREPARED, 'x', _MOMENT, uuid)
-    later = HostEvent(2, HostEventKind.RELEASED, 'x', _MOMENT, uuid)
-    assert [
-        record_events(database_with_host, event),
-        record_events(database_with_host, event),
-        record_events(database_with_host, event, later),
-    ] == [
-        1,
-        1,
-        2,
-    ]
-    recorded = [
-        step
-        for step, _ in list_steps(database_with_host, uuid)
-        if step in ('Prepared', 'Released')
-    ]
-    assert recorded == ['Prepared', 'Released']
 
 
 def test_record_event_of_unknown_arq_is_dropped(database_with_host: Database) -> None:

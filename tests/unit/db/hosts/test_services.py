@@ -29,8 +29,8 @@ from cyborg_lite.model.hosts.services import (
     Service,
     ServiceState,
 )
-from cyborg_lite.model.inventory.host_report import Health, HostReport
-from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob
+from cyborg_lite.model.inventory.host_report import HostReport
+from cyborg_lite.model.jobs import Job, JobType, NewJob
 from cyborg_lite.model.queries import Query
 from tests.builders.reports import HOST, host
 from tests.builders.rows import OWNER, add_arqs, add_card, bindings
@@ -86,19 +86,6 @@ def test_record_agent_digest_unchanged_costs_one_statement(database: Database) -
         )
     assert needs_report is False
     assert len(sql) == 1
-
-
-def test_list_services_marker_continues_page(database: Database) -> None:
-    for number in range(3):
-        record_heartbeat(database, f'compute-{number}')
-    (first,) = database.read(
-        services.list_services, Query(limit=1, sort_key='hostname')
-    )
-    second_page = Query(marker=first.uuid, sort_key='hostname', descending=False)
-    hosts = [
-        service.host for service in database.read(services.list_services, second_page)
-    ]
-    assert (first.host, hosts) == ('compute-0', ['compute-1', 'compute-2'])
 
 
 def test_list_services_unknown_filter_raises(database: Database) -> None:
@@ -259,18 +246,6 @@ def test_heartbeat_with_telemetry_costs_three_statements(database: Database) -> 
     assert all(record.usage == TELEMETRY for record in list_devices(database).values())
 
 
-def test_heartbeat_keeps_telemetry_of_omitted_devices(database: Database) -> None:
-    database.write(reports.store_report, host(2, 1))
-    assert [record.usage for record in list_devices(database).values()] == [None, None]
-    send_telemetry(database, {'0000:00:00.0': TELEMETRY})
-    hotter = replace(TELEMETRY, temperature=90.0, health=Health.DEGRADED, reason='hot')
-    send_telemetry(database, {'0000:01:00.0': hotter})
-    assert [record.usage for record in list_devices(database).values()] == [
-        TELEMETRY,
-        hotter,
-    ]
-
-
 def test_heartbeat_telemetry_keeps_updated_at(database: Database) -> None:
     database.write(reports.store_report, host(1, 1))
     send_telemetry(database, {'0000:00:00.0': TELEMETRY})
@@ -425,22 +400,3 @@ def test_fail_bind_host_down_reserves_handle(database: Database) -> None:
     )
     assert read_reserved(database) == 4
     assert finish_sync_jobs(database) == 1
-
-
-def test_switch_states_of_agents_is_four_statements(database: Database) -> None:
-    for number in range(25):
-        expire_heartbeat(database, f'compute-{number:02d}')
-    stale = list(list_stale_services(database).values())
-    record_heartbeat(database, 'compute-07')
-    with statements(database) as sql:
-        switched = database.write(
-            services.switch_states, stale, oldest_heartbeat(database)
-        )
-    assert len(sql) == 5  # with the current time, which is read twice
-    assert {service.host for service in stale} - {
-        service.host for service in switched
-    } == {'compute-07'}
-    down = [host for host, state in service_states(database).items() if state == 'down']
-    assert len(down) == 24
-    sync = JobCount(JobType.PLACEMENT_SYNC, JobState.WAITING, 24)
-    assert database.read(queue.count_jobs) == (sync,)

@@ -17,7 +17,6 @@ from tests.builders.reports import (
     host,
     report,
     with_parts,
-    without_handles,
 )
 from tests.builders.stored_hosts import (
     claim_handles,
@@ -38,20 +37,6 @@ def test_report_keeps_attributes_of_admin(database: Database) -> None:
     database.write(deployables.create_attribute, int(deployable), 'rack', '7')
     store(database, report(replace(card(1), model='A2')))
     assert table_of(database, Attribute, 'key', 'value')['rack'] == ('7',)
-
-
-def test_report_replaces_attribute_with_same_key(database: Database) -> None:
-    store(database, report(card(1)))
-    [deployable] = table_of(database, Deployable, 'id')
-    database.write(deployables.create_attribute, int(deployable), 'rack', '7')
-    root = replace(card(1).root, attributes={'rack': '8'})
-    store(database, report(replace(card(1), root=root)))
-    assert table_of(database, Attribute, 'key', 'value', 'reported')['rack'] == (
-        '8',
-        True,
-    )
-    store(database, report(card(1)))
-    assert 'rack' not in table_of(database, Attribute, 'key')
 
 
 def test_report_removed_deployable_deletes_attributes(database: Database) -> None:
@@ -114,18 +99,6 @@ def test_report_one_changed_device_writes_one_row(database: Database) -> None:
         store(database, report(*unchanged, changed))
     assert len(sql) <= 6
     assert [text.split()[1] for text in writes(sql)] == ['INTO', 'devices']
-
-
-def test_report_one_removed_handle_writes_four_rows(database: Database) -> None:
-    store(database, host(64, 16))
-    before = uuids_of_all(database)
-    *unchanged, last = host(64, 16).devices
-    key = attach_handle(63, 7).key
-    with statements(database) as sql:
-        store(database, report(*unchanged, without_handles(last, key)))
-    # The handle, the total of its deployable, the digest, and the job.
-    assert len(writes(sql)) == 4
-    assert len(before - uuids_of_all(database)) == 1
 
 
 def test_report_empty_host_costs_twelve_statements(database: Database) -> None:

@@ -8,27 +8,19 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from cyborg_lite import codec
-from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.core.clock import read_time_before
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Device, DeviceEvent, Service
-from cyborg_lite.db.devices import cleanings, deployables, devices, modes
+from cyborg_lite.db.devices import cleanings, devices
 from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.inventory import device_events, reports
-from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.ownership import device_owners
-from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.devices.cleaning import CleanProgressState, UnitSelection
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind
-from cyborg_lite.model.inventory.host_report import Health, HostReport
-from cyborg_lite.model.jobs import JobType, ModePayload, NewJob, ProgramPayload
+from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.queries import Query
-from tests.builders.bitstream_files import IMAGE_ID, bitstream
-from tests.builders.fpga_reports import fpga_card
 from tests.builders.reports import HOST, card, report
-from tests.builders.rows import OWNER
 from tests.builders.unclean_units import build_progress, lease_clean_job, release_unit
 
 
@@ -48,19 +40,6 @@ def execute(database: Database, statement: Any) -> None:
     database.write(lambda session: session.execute(statement))
 
 
-def test_report_stores_added_changed_and_removed(database: Database, uuid: str) -> None:
-    ill = replace(card(1), health=Health.FAILED, health_reason='The fan is broken.')
-    database.write(reports.store_report, report(ill))
-    database.write(reports.store_report, report(ill))
-    events = database.read(device_events.list_events, uuid)
-    assert [event.kind for event in events] == ['health-changed', 'added']
-    assert (events[0].value, events[0].reason) == ('failed', 'The fan is broken.')
-    assert (events[1].value, events[1].hostname) == ('ok', HOST)
-    database.write(reports.store_report, report())
-    # The history can be read after the device is gone.
-    assert list_kinds(database, uuid)[0] == 'removed'
-
-
 def test_health_change_sets_health_since(database: Database, uuid: str) -> None:
     old = database.read(read_time_before, 3600)
     execute(database, update(Device).values(health_since=old))
@@ -73,18 +52,6 @@ def test_health_change_sets_health_since(database: Database, uuid: str) -> None:
     (device,) = database.read(devices.list_devices, Query())
     assert device.health_since is not None
     assert device.health_since > old + timedelta(minutes=30)
-
-
-def test_status_change_stores_event_once(database: Database, uuid: str) -> None:
-    maintaining = DeviceStatus.MAINTAINING
-    for _ in range(2):
-        database.write(devices.set_device_status, uuid, maintaining, 'a new fan')
-        database.write(hosts.set_status, HOST, maintaining, 'a new fan')
-    events = database.read(device_events.list_events, uuid)
-    assert [event.kind for event in events] == ['status-changed', 'added']
-    assert (events[0].value, events[0].reason) == ('maintaining', 'a new fan')
-    assert database.write(hosts.set_status, HOST, DeviceStatus.ENABLED) == 1
-    assert list_kinds(database, uuid)[0] == 'status-changed'
 
 
 def test_owner_change_stores_event(database: Database, uuid: str) -> None:
@@ -168,40 +135,3 @@ def test_accepted_unit_is_event_with_name(database: Database) -> None:
         '',
         'Accepted by Jo.',
     )
-
-
-def test_ends_of_mode_changes_are_events(database: Database) -> None:
-    host = HostReport(HOST, 'boot', (card(0x3B),))
-    database.write(reports.store_report, host)
-    (device,) = database.read(devices.list_devices, Query())
-    payload = ModePayload(device.uuid, 'fast')
-    for failure in ('It broke.', ''):
-        database.write(modes.add_change, payload, None)
-        (job,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.MODE,))
-        database.write(modes.hold_device, job, payload)
-        database.write(modes.end_change, job, failure)
-    assert list_events(database, device.uuid)[1:] == [
-        ('mode-change-failed', 'fast', 'It broke.'),
-        ('mode-changed', 'fast', ''),
-    ]
-
-
-def test_programming_is_started_and_ended(database: Database) -> None:
-    host = HostReport(HOST, 'boot', (fpga_card(),))
-    database.write(reports.store_report, host)
-    (device,) = database.read(devices.list_devices, Query())
-    (stored,) = database.read(deployables.list_deployables, Query())
-    region = database.read(programming.find_region, stored.uuid)
-    payload = codec.dump(ProgramPayload(region.uuid, IMAGE_ID, is_shell=False))
-    for failure in (InvalidInput(reason='CRC error'), None):
-        job = NewJob(JobType.PROGRAM, payload)
-        load = database.write(programming.begin_load, region, job, OWNER)
-        if failure is None:
-            database.write(programming.record_load, region, bitstream(), fpga_card())
-        database.write(programming.end_load, region, load, failure)
-    assert list_events(database, device.uuid)[1:] == [
-        ('programming-started', IMAGE_ID, ''),
-        ('programming-failed', '', 'CRC error'),
-        ('programming-started', IMAGE_ID, ''),
-        ('programmed', IMAGE_ID, ''),
-    ]

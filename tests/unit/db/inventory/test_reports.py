@@ -9,7 +9,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import AttachHandle, Attribute, Deployable, Device
+from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device
 from cyborg_lite.db.inventory import agents, changes, reports
 from cyborg_lite.errors.arqs import HandlesContended
 from cyborg_lite.errors.base import InvalidInput
@@ -31,7 +31,6 @@ from tests.builders.stored_hosts import (
     table_of,
     uuids_of_all,
 )
-from tests.support.sql_statements import statements
 
 # --- rows ---
 
@@ -44,56 +43,6 @@ def test_new_device_held_back_waits_for_operator(database: Database) -> None:
     table = table_of(database, Device, 'hardware_id', 'status', 'status_reason')
     assert table['a'] == ('enabled', '')
     assert table['b'] == ('maintaining', NEW_DEVICE_REASON)
-
-
-def test_report_is_stored_as_rows(database: Database) -> None:
-    store(database, report(card(0x3B, handles=2, serial='s')))
-    assert table_of(database, Device, 'hardware_id', 'hostname', 'model', 'status') == {
-        's': (HOST, 'Tesla T4', 'enabled')
-    }
-    [deployable] = table_of(
-        database, Deployable, 'name', 'resource_class', 'num_accelerators', 'rp_uuid'
-    ).items()
-    # uuid3 of the name in the DNS namespace, which Placement may know from Cyborg.
-    assert deployable == (
-        'compute-1_0000:3b:00.0',
-        ('VGPU', 2, '4dc17aab-79d3-3f4f-b61f-3cc3f3cb0ef8'),
-    )
-    handles = table_of(database, AttachHandle, 'key', 'type', 'info', 'arq_uuid')
-    info = {'domain': '0000', 'bus': '3b', 'device': '00', 'function': '1'}
-    assert handles['0000:3b:00.1'] == ('PCI', info, None)
-    assert table_of(database, Attribute, 'key', 'value') == {
-        'rc': ('VGPU',),
-        'traits1': ('OWNER_CYBORG',),
-        'traits2': ('CUSTOM_NVIDIA_1EB8',),
-        'numa': ('0',),
-    }
-
-
-def test_report_children_have_parent_and_root(database: Database) -> None:
-    device = with_parts(card(1), 'a', 'b')
-    grandchild = replace(
-        device.root.children[0], name=f'{device.root.name}_a_1', handles=()
-    )
-    child = replace(
-        device.root.children[0], children=(grandchild,), resource_class=None
-    )
-    tree = replace(device.root, children=(child, device.root.children[1]))
-    store(database, report(replace(device, root=tree)))
-    ids = table_of(
-        database, Deployable, 'name', 'id', 'parent_id', 'root_id', 'rp_uuid'
-    )
-    rows_by_suffix = {
-        name.removeprefix(device.root.name): row for name, row in ids.items()
-    }
-    root = rows_by_suffix[''][0]
-    assert rows_by_suffix[''][1:3] == (None, None)
-    assert rows_by_suffix['_a'][1:3] == (root, root)
-    assert rows_by_suffix['_b'][1:3] == (root, root)
-    assert rows_by_suffix['_a_1'][1:3] == (rows_by_suffix['_a'][0], root)
-    # A deployable without a resource class has no provider.
-    assert rows_by_suffix['_a'][3] is None
-    assert rows_by_suffix['_a_1'][3] is not None
 
 
 def test_report_removed_children_are_deleted(database: Database) -> None:
@@ -132,17 +81,6 @@ def test_report_unchanged_rows_keep_uuid_and_date(database: Database) -> None:
     assert now['serial-0'] == dates['serial-0'] == now['serial-2'] == (None,)
 
 
-def test_report_does_not_change_other_host(database: Database) -> None:
-    other_report = report(
-        replace(card(1, serial='s'), root=replace(card(1).root, name='compute-2_x')),
-        hostname='compute-2',
-    )
-    store(database, report(card(1, serial='s')), other_report, report())
-    assert table_of(database, Device, 'hostname', 'hardware_id') == {
-        'compute-2': ('s',)
-    }
-
-
 def test_report_deployable_of_other_host_raises(database: Database) -> None:
     store(database, report(card(1)))
     with pytest.raises(InvalidInput, match='belongs to another host'):
@@ -152,39 +90,6 @@ def test_report_deployable_of_other_host_raises(database: Database) -> None:
 
 
 # --- devices that move ---
-
-
-def test_report_devices_swap_slots_keep_rows(database: Database) -> None:
-    """The handles swap keys, which are unique in a deployable."""
-    store(
-        database, report(card(1, handles=3, serial='a'), card(2, handles=3, serial='b'))
-    )
-    before = uuids_of_all(database)
-    [arq] = claim_handles(database, attach_handle(1, 2).key)
-    store(
-        database, report(card(2, handles=3, serial='a'), card(1, handles=3, serial='b'))
-    )
-    assert uuids_of_all(database) == before
-    owners = table_of(database, AttachHandle, 'arq_uuid', 'key', 'info')
-    assert owners[arq] == (attach_handle(2, 2).key, attach_handle(2, 2).info)
-    addresses = table_of(database, Device, 'hardware_id', 'control_address')
-    assert addresses == {'a': ('0000:02:00.0',), 'b': ('0000:01:00.0',)}
-
-
-def test_report_handles_swap_keys_keep_rows(database: Database) -> None:
-    device = card(1, handles=3, serial='a')
-    shifted = replace(
-        device.root, handles=tuple(attach_handle(1, number) for number in (1, 2, 3))
-    )
-    store(database, report(device))
-    before = uuids_of_all(database)
-    store(
-        database, report(replace(device, control_address='0000:01:00.1', root=shifted))
-    )
-    assert uuids_of_all(database) == before
-    assert sorted(table_of(database, AttachHandle, 'key')) == [
-        attach_handle(1, number).key for number in (1, 2, 3)
-    ]
 
 
 def test_report_new_serial_number_changes_device_only(database: Database) -> None:
@@ -238,31 +143,6 @@ def test_report_missing_device_deleted_after_last_release(database: Database) ->
     ]
     release_handles(database, [second])
     assert list(table_of(database, Device, 'hardware_id')) == ['t']
-
-
-def test_report_returned_device_keeps_rows(database: Database) -> None:
-    store(database, host(2, 3))
-    before = uuids_of_all(database)
-    claimed_key = attach_handle(1, 0).key
-    claim_handles(database, claimed_key)
-    store(database, host(1, 3))
-    assert len(uuids_of_all(database)) < len(before)
-    store(database, host(2, 3))
-    assert table_of(database, AttachHandle, 'key', 'missing')[claimed_key] == (False,)
-    healths = table_of(database, Device, 'hardware_id', 'health', 'health_reason')
-    assert healths['serial-1'] == ('ok', '')
-
-
-def test_delete_missing_handles_keeps_allocated_and_present(database: Database) -> None:
-    store(database, host(2, 3))
-    claim_handles(database, attach_handle(1, 0).key)
-    store(database, host(1, 3))
-    before = uuids_of_all(database)
-    with statements(database) as sql:
-        database.write(reports.delete_missing_handles, HOST)
-    assert uuids_of_all(database) == before
-    assert len(sql) == 1
-    assert database.read(agents.find_digest, HOST) is not None
 
 
 @pytest.mark.parametrize('state', ['claimed', 'free'])

@@ -8,8 +8,6 @@ import pytest
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.jobs import administration, operations, queue
-from cyborg_lite.errors.arqs import NoFreeHandle
-from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.jobs import JobLost, OperationRefused
 from cyborg_lite.model.jobs import Job, JobType, NewJob
 from cyborg_lite.model.operations import (
@@ -49,54 +47,11 @@ def read_states(database: Database, *news: NewOperation) -> list[str]:
     return [read(database, new).state.value for new in news]
 
 
-def test_operation_follows_job_to_its_end(database: Database) -> None:
-    add_job(database)
-    first = read(database)
-    assert (first.state, first.started_at, first.progress) == ('waiting', None, 0)
-    (job,) = lease(database)
-    running = read(database)
-    assert (running.state, running.ended_at) == ('running', None)
-    assert running.started_at is not None
-    database.write(queue.finish_job, job)
-    last = read(database)
-    assert (last.state, last.progress, last.reason) == ('succeeded', 100, '')
-    assert last.ended_at is not None
-
-
-@pytest.mark.parametrize('end', [queue.finish_job, queue.fail_job])
-@pytest.mark.parametrize(
-    ('is_cancelled', 'state'), [(False, 'failed'), (True, 'cancelled')]
-)
-def test_operation_of_failed_job_has_reason_and_code(
-    database: Database, end: object, is_cancelled: bool, state: str
-) -> None:
-    add_job(database)
-    (job,) = lease(database)
-    error = NoFreeHandle(reason='No unit of host c1 is free.')
-    database.write(end, replace(job, cancelled=is_cancelled), error)  # type: ignore[arg-type]  # two functions
-    last = read(database)
-    assert (last.state, last.reason) == (state, error.text)
-    assert last.error_code == 'cyborg_lite.arq.no_free_handle'
-
-
 def test_operation_of_replaced_job_ends_before_replacement(database: Database) -> None:
     job = database.write(queue.add_running_job, build_job(AUDIT), OWNER)
     assert read(database).state == 'running'
     following = database.write(queue.replace_job, job, NewJob(JobType.NOVA_EVENT))
     assert (following.operations, read(database).state) == ((), 'succeeded')
-
-
-def test_delay_is_reason_until_success(database: Database) -> None:
-    add_job(database)
-    (job,) = lease(database)
-    database.write(queue.postpone_job, job, 0, InvalidInput(reason='Not yet.'))
-    delayed = read(database)
-    assert (delayed.state, delayed.reason) == ('waiting', 'Not yet.')
-    assert delayed.error_code == 'cyborg_lite.request.invalid_input'
-    (job,) = lease(database)
-    database.write(queue.finish_job, job)
-    last = read(database)
-    assert (last.state, last.reason, last.error_code) == ('succeeded', '', None)
 
 
 def test_lost_lease_leaves_operation_unchanged(database: Database) -> None:
@@ -108,35 +63,11 @@ def test_lost_lease_leaves_operation_unchanged(database: Database) -> None:
     assert read(database).state == 'running'
 
 
-@pytest.mark.parametrize('fails_first', [True, False])
-def test_operation_of_two_jobs_ends_with_the_last(
-    database: Database, fails_first: bool
-) -> None:
-    add_job(database, key='h1')
-    add_job(database, key='h2')
-    first, second = lease(database)
-    database.write(queue.finish_job, first, 'A fan.' if fails_first else None)
-    assert (read(database).state, read(database).progress) == ('running', 50)
-    database.write(queue.finish_job, second, None if fails_first else 'A fan.')
-    assert (read(database).state, read(database).reason) == ('failed', 'A fan.')
-
-
 def test_operations_share_job_of_one_key(database: Database) -> None:
     add_job(database, key='h1')
     add_job(database, RELEASE, key='h1')
     (job,) = lease(database)
     assert job.operations == (AUDIT.uuid, RELEASE.uuid)
-    database.write(queue.finish_job, job)
-    assert read_states(database, AUDIT, RELEASE) == ['succeeded', 'succeeded']
-
-
-def test_operation_added_while_job_runs_waits_for_next_run(database: Database) -> None:
-    add_job(database, key='h1')
-    (job,) = lease(database)
-    add_job(database, RELEASE, key='h1')
-    database.write(queue.finish_job, job)
-    assert read_states(database, AUDIT, RELEASE) == ['running', 'waiting']
-    (job,) = lease(database)
     database.write(queue.finish_job, job)
     assert read_states(database, AUDIT, RELEASE) == ['succeeded', 'succeeded']
 
@@ -237,23 +168,3 @@ def test_jobs_of_removed_object_are_cancelled(database: Database) -> None:
     add_job(database, key='h1')
     database.write(administration.delete_jobs, JobRow.key == 'h1', 'It is gone.')
     assert (read(database).state, read(database).reason) == ('cancelled', 'It is gone.')
-
-
-def test_list_operations_filters_by_scope_and_subject(database: Database) -> None:
-    add_job(database)
-    add_job(database, RELEASE)
-
-    def list_uuids(project: str | None, **filters: tuple[str, ...]) -> list[str]:
-        query = Query(filters=filters)
-        page = database.read(operations.list_operations, query, project)
-        return [operation.uuid for operation in page]
-
-    assert list_uuids(None) == [AUDIT.uuid, RELEASE.uuid]
-    assert list_uuids('p1') == [RELEASE.uuid]
-    assert list_uuids('') == []
-    assert list_uuids(None, kind=('audit',)) == [AUDIT.uuid]
-    assert list_uuids(None, subject=('i1',), state=('waiting',)) == [RELEASE.uuid]
-    # The marker of an operation of another project is unknown.
-    query = Query(marker=AUDIT.uuid, limit=1)
-    with pytest.raises(InvalidInput, match='marker'):
-        database.read(operations.list_operations, query, 'p1')

@@ -225,30 +225,6 @@ def test_lease_jobs_after_deadline_is_expired(database: Database) -> None:
     assert late.expired
 
 
-def test_add_job_while_running_runs_once_more(database: Database) -> None:
-    """The change that requested the job would not reach Placement otherwise."""
-    sync = NewJob(JobType.PLACEMENT_SYNC, {'hostname': 'compute-1'}, key='compute-1')
-    database.write(queue.add_job, sync)
-    (running,) = database.write(queue.lease_jobs, OWNER, 10)
-    database.write(queue.add_job, sync)
-    database.write(queue.finish_job, running)
-    (next_job,) = database.write(queue.lease_jobs, OWNER, 10)
-    database.write(queue.finish_job, next_job)
-    assert database.read(_rows) == []
-
-
-def test_fail_job_keeps_row_and_frees_key(database: Database) -> None:
-    sync = NewJob(JobType.PLACEMENT_SYNC, key='compute-1')
-    database.write(queue.add_job, sync)
-    (failed,) = database.write(queue.lease_jobs, OWNER, 10)
-    database.write(queue.fail_job, failed, 'x' * 5000)
-    database.write(queue.add_job, sync)
-    assert database.read(queue.count_jobs) == (
-        JobCount(JobType.PLACEMENT_SYNC, JobState.FAILED, 1),
-        JobCount(JobType.PLACEMENT_SYNC, JobState.WAITING, 1),
-    )
-
-
 def test_lease_jobs_unknown_type_is_not_leased(database: Database) -> None:
     database.write(queue.add_job, NewJob(JobType.RELEASE))
     database.write(lambda s: s.execute(update(Row).values(kind='from-the-future')))
@@ -283,22 +259,6 @@ CALLER = Owner(name='conductor:2:2', lease_ms=30_000)
 
 def _lease_keyed(database: Database) -> Job | None:
     return database.write(queue.lease_keyed_job, CALLER, JobType.PLACEMENT_SYNC, HOST)
-
-
-def test_lease_keyed_job_postponed_job_is_leased(database: Database) -> None:
-    database.write(queue.add_job, queue.placement_sync_job(HOST))
-    (job,) = database.write(queue.lease_jobs, OWNER, 1)
-    assert _lease_keyed(database) is None
-    database.write(queue.postpone_job, job, 3_600_000, 'later')
-    leased = _lease_keyed(database)
-    assert leased is not None
-    assert (leased.uuid, leased.owner, leased.abandoned) == (
-        job.uuid,
-        CALLER.name,
-        False,
-    )
-    assert database.read(queue.is_leased, leased)
-    assert not database.read(queue.is_leased, job)
 
 
 def test_lease_keyed_job_expired_lease_is_abandoned(database: Database) -> None:

@@ -12,7 +12,6 @@ from cyborg_lite.errors.profiles import (
     DeviceProfileHasAlternatives,
     DeviceProfileNotFound,
 )
-from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import Query
 from tests.builders.alternatives import (
@@ -93,20 +92,6 @@ def test_store_choice_is_no_change_of_profile(database: Database) -> None:
     assert _list(database) == [profile]
     database.write(profiles.delete_profiles, [profile.uuid])
     assert _list(database) == []
-
-
-def test_create_arqs_follows_last_choice(database: Database) -> None:
-    profile = create_profile(database, (LARGE, SMALL, SHARED), (NIC,))
-    first = database.write(arqs.create_arqs, profile.name, PROJECT)
-    assert [arq.alternative for arq in first] == [0, 0]
-    _store(database, profile.uuid, 2, 0)
-    second = database.write(arqs.create_arqs, profile.name, PROJECT)
-    assert [(arq.alternative, arq.device_profile_group) for arq in second] == [
-        (2, SHARED),
-        (0, NIC),
-    ]
-    listed = database.read(arqs.list_arqs, Query(), Scope(None))
-    assert [arq.alternative for arq in listed] == [0, 0, 2, 0]
 
 
 def test_create_arqs_ignores_choice_that_does_not_exist(database: Database) -> None:

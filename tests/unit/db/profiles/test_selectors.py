@@ -3,7 +3,6 @@
 
 from cyborg_lite.db.capacity import provider_capacity
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.jobs import administration
 from cyborg_lite.db.profiles import selectors
 from cyborg_lite.db.providers import providers
 from cyborg_lite.model.inventory import typed_attributes
@@ -11,7 +10,6 @@ from cyborg_lite.model.inventory.typed_attributes import (
     AttributeDeclaration,
     AttributeType,
 )
-from cyborg_lite.model.jobs import JobType
 from tests.builders.selector_fleets import (
     add_deployable,
     compile_keys,
@@ -29,18 +27,6 @@ TRAIT = find_trait(SELECTOR)
 SAME_CARD = compile_set('card')
 
 
-def test_list_selectors_reads_compiled_groups_once(database: Database) -> None:
-    create_profile(database, SELECTOR, {'resources:PGPU': '1'})
-    create_profile(database, SELECTOR)
-    create_profile(database, {'resources:PGPU': '1', 'accel:selector': 'fast'})
-    with statements(database) as sql:
-        (selector,) = database.read(selectors.list_selectors)
-    assert selector.trait == TRAIT
-    assert len(sql) == 1
-    jobs = database.read(administration.list_jobs, [JobType.SELECTORS])
-    assert len(jobs) == 1
-
-
 def test_list_outdated_hosts_is_one_statement(database: Database) -> None:
     for host in ('a', 'b', 'c', 'd'):
         rp_uuid = add_deployable(database, host, 'gpu', LARGE)
@@ -54,18 +40,6 @@ def test_list_outdated_hosts_is_one_statement(database: Database) -> None:
         assert database.read(selectors.list_outdated_hosts, active) == ('a', 'd')
     assert len(sql) == 1
     assert database.read(selectors.list_outdated_hosts, ()) == ('b',)
-
-
-def test_provider_rows_have_traits_of_matching_selectors(database: Database) -> None:
-    add_deployable(database, 'a', 'gpu', LARGE)
-    with statements(database) as before:
-        database.read(providers.list_providers_of_host, 'a')
-    create_profile(database, SELECTOR)
-    create_profile(database, compile_keys(memory='100GiB'))
-    with statements(database) as after:
-        (row,) = database.read(providers.list_providers_of_host, 'a')
-    assert row.traits == ('CUSTOM_NVIDIA_1EB8', TRAIT)
-    assert (len(before), len(after)) == (1, 2)
 
 
 def test_only_driver_knows_what_group_shares(database: Database) -> None:

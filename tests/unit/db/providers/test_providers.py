@@ -25,7 +25,6 @@ from tests.builders.service_rows import (
     add_audited_agents,
     expire_heartbeat,
     mark_down,
-    mark_up,
     record_heartbeat,
 )
 from tests.support.sql_statements import statements
@@ -60,21 +59,6 @@ def _set_state(session: Session, arq: str, state: str) -> None:
     session.execute(update(Arq).where(Arq.uuid == arq).values(state=state))
 
 
-def test_provider_row_healthy_device_offers_all_handles(database: Database) -> None:
-    rp_uuid = add_device(database, HOST, 'gpu', num_accelerators=4)
-    row = read_only_row(database)
-    assert row == ProviderRow(
-        rp_uuid=rp_uuid,
-        name=f'{HOST}_gpu',
-        resource_class='PGPU',
-        traits=('CUSTOM_NVIDIA_1EB8',),
-        total=4,
-        reserved=0,
-        device_uuid=row.device_uuid,
-        driver='NVIDIA',
-    )
-
-
 @pytest.mark.parametrize(('size', 'expected'), [('2', 2), ('two', 1), ('9' * 99, 1)])
 def test_provider_row_has_reported_group_size(
     database: Database, size: str, expected: int
@@ -82,19 +66,6 @@ def test_provider_row_has_reported_group_size(
     group = with_root(card(0x3B, handles=4), attributes={GROUP_SIZE: size})
     database.write(reports.store_report, HostReport(HOST, '', (group,)))
     assert read_only_row(database).group_size == expected
-
-
-def test_provider_row_has_published_traits_and_conflict(database: Database) -> None:
-    rp_uuid = add_device(database, HOST, 'gpu')
-    database.write(
-        providers.record_provider_traits, {rp_uuid: {'CUSTOM_B', 'CUSTOM_A'}}
-    )
-    change_device(database, rp_uuid, conflict='nova in Placement')
-    row = read_only_row(database)
-    assert row.published_traits == ('CUSTOM_A', 'CUSTOM_B')
-    assert (row.conflict, row.contested) == ('nova in Placement', '')
-    change_device(database, rp_uuid, health='conflict', health_reason='nova.conf')
-    assert read_only_row(database).contested == 'nova.conf'
 
 
 def test_list_providers_returns_given_host_only(database: Database) -> None:
@@ -121,32 +92,6 @@ def test_provider_row_unusable_device_is_fully_reserved(
     assert read_only_row(database).reserved == reserved
 
 
-@pytest.mark.parametrize(
-    ('state', 'columns', 'reserved'),
-    [
-        (None, {'missing': True}, 1),
-        (None, {'in_use': True}, 1),
-        # Placement counts allocated handles itself.
-        ('Bound', {'in_use': True}, 0),
-        ('Deleting', {}, 1),
-        ('Unbound', {}, 1),
-        ('UnbindFailed', {}, 1),
-        ('Deleting', {'missing': True, 'in_use': True}, 1),
-        (None, {'missing': True, 'in_use': True}, 1),
-    ],
-)
-def test_provider_row_handle_is_reserved_once(
-    database: Database, state: str | None, columns: dict[str, Any], reserved: int
-) -> None:
-    add_card(database, 4, needs_host=True)
-    if state:
-        (arq,) = add_arqs(database, 1)
-        set_state(database, arq, state)
-        columns = {**columns, 'arq_uuid': arq}
-    change_handle(database, 0, **columns)
-    assert read_only_row(database).reserved == reserved
-
-
 def test_provider_row_reserved_never_exceeds_total(database: Database) -> None:
     add_card(database, 2)
     change_deployable(database, read_only_row(database).rp_uuid, reserved=2)
@@ -159,23 +104,6 @@ def test_provider_row_counts_handles_of_own_device(database: Database) -> None:
     change_handle(database, 0, missing=True)
     add_card(database, 2)
     assert sorted(row.reserved for row in list_rows(database)) == [0, 1]
-
-
-def test_provider_row_host_down_reserves_unallocated_handles(
-    database: Database,
-) -> None:
-    add_card(database, 4, needs_host=True)
-    bound, unclean = add_arqs(database, 2)
-    set_state(database, bound, 'Bound')
-    set_state(database, unclean, 'Deleting')
-    change_handle(database, 0, arq_uuid=bound)
-    change_handle(database, 1, arq_uuid=unclean)
-    assert read_only_row(database).reserved == 1
-    mark_down(database, HOST)
-    # Placement counts the bound handle as used, so three are reserved.
-    assert read_only_row(database).reserved == 3
-    mark_up(database, HOST)
-    assert read_only_row(database).reserved == 1
 
 
 def test_provider_row_host_down_never_offers_more(database: Database) -> None:

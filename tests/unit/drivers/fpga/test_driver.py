@@ -93,23 +93,6 @@ def test_guest_addresses_are_card_or_regions(
     assert FpgaCard(function, _CARD, regions).guest_addresses == expected
 
 
-def test_classify_one_region_schedules_root(
-    driver: _Driver, function: PciFunction
-) -> None:
-    region = FpgaRegion('region0', 'aa', 'F1')
-    root = _device(driver, FpgaCard(function, _CARD, (region,), {'note': ''})).root
-    assert (root.resource_class, root.total, root.unavailable) == ('FPGA', 1, 0)
-    assert root.traits[1:] == (
-        'CUSTOM_FPGA_ACME',
-        'CUSTOM_FPGA_PRODUCT_ID_0001',
-        'CUSTOM_F1',
-    )
-    assert root.attributes == {bitstreams.REGION: 'aa', bitstreams.FUNCTION: 'F1'}
-    (child,) = root.children
-    assert (child.name, child.resource_class) == (f'{root.name}_region0', None)
-    assert child.attributes == root.attributes
-
-
 def test_classify_separate_regions_schedules_children(
     driver: _Driver, function: PciFunction
 ) -> None:

@@ -106,20 +106,6 @@ def test_classify_unknown_card_with_dfl_is_offered(host: Host, plug: Plug) -> No
     assert 'CUSTOM_FPGA_INTEL' in device.root.traits
 
 
-@pytest.mark.parametrize('address', [_ON_CARD, _OLD])
-def test_discover_management_function_is_not_offered(host: Host, address: str) -> None:
-    sysfs_tree.build('fpga-intel', host.root)
-    driver = IntelFpga(host, {**_OPTIONS, 'offer_management_function': False})
-    results = _results(host, driver)
-    device = results[address].device
-    assert device is not None
-    assert (device.root.total, device.root.handles) == (0, ())
-    assert 'management function (FME)' in results[address].reason
-    assert results[address].reason == device.health_reason
-    # The port of this card is released to a virtual function.
-    assert results[_ON_VIRTUAL].reason == 'given to guests as 0000:be:00.1'
-
-
 def test_discover_management_function_of_guest_is_not_offered(host: Host) -> None:
     """The function on vfio-pci does not show its management engine."""
     sysfs_tree.build('fpga-intel', host.root)

@@ -9,7 +9,6 @@ import pytest
 from cyborg_lite.drivers.fpga.intel import IntelFpga
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.errors.drivers import DeviceBusy, DriverError
-from cyborg_lite.model.devices.modes import list_inventory
 from cyborg_lite.model.inventory.host_report import Device
 from devstack.launcher import sample_hosts
 from tests.hosts.kernel import FakeKernel
@@ -40,24 +39,6 @@ def _device(driver: IntelFpga) -> Device:
 def _current(driver: IntelFpga) -> list[str]:
     modes = driver.modes(_device(driver))
     return [mode.name for mode in modes if mode.is_current]
-
-
-def test_release_offers_virtual_function_as_planned(kernel: FakeKernel) -> None:
-    driver = _driver(kernel)
-    device = _device(driver)
-    assert device.root.handles == ()
-    assert 'ports-on-vfs' in device.health_reason
-    planned = {mode.name: mode.inventory for mode in driver.modes(device)}
-    assert planned[_HOST] == ()
-    (item,) = planned[_FUNCTIONS]
-    assert (item.resource_class, item.total) == ('FPGA', 1)
-    device = driver.set_mode(device, _FUNCTIONS)
-    (inventory,) = list_inventory(device.root)
-    assert (inventory.resource_class, inventory.total) == ('FPGA', 1)
-    assert [handle.key for handle in device.root.handles] == ['0000:5e:00.1']
-    steps = [text for _, text in kernel.written]
-    assert steps == ['release /dev/dfl-fme.0 0', '0', '1']
-    assert _current(driver) == [_FUNCTIONS]
 
 
 def test_assign_removes_virtual_function_first(kernel: FakeKernel) -> None:

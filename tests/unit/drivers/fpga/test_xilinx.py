@@ -68,23 +68,6 @@ def test_discover_without_drivers_finds_user_function(
     assert _results(host)[_USER].reason == f'user function of {_CARD}'
 
 
-def test_discover_attributes_describe_card(host: Host) -> None:
-    sysfs_tree.build('fpga-xilinx-u250', host.root)
-    attributes = _device(host, _CARD).root.attributes
-    interface = 'cec91e5efe5a3c9b3e2a0b0e3b6a2c11'
-    logic = '12f0c4c5f5b3cd4c6bd1a5f0b1a7a5f9'
-    assert attributes == {
-        bitstreams.VENDOR: '10ee xilinx',
-        bitstreams.BOARD: 'u250 5004',
-        bitstreams.VERSION: '4.1',
-        bitstreams.SHELL: f'{interface} {logic} xilinx_u250_gen3x16_xdma_shell_4_1',
-        bitstreams.REGION: interface,
-        bitstreams.TYPES: 'xclbin xsabin',
-        bitstreams.DRIVERS: 'xocl=5.15.0-91-generic xclmgmt=5.15.0-91-generic',
-        bitstreams.FUNCTION: '8f3f6a0e3c524b3e8a3c6f0f6b4e7a10',
-    }
-
-
 @pytest.mark.parametrize('text', ['', '00000000-0000-0000-0000-000000000000'])
 def test_discover_card_without_xclbin_has_no_function(text: str, host: Host) -> None:
     sysfs_tree.build('fpga-xilinx-u250', host.root)

@@ -42,24 +42,6 @@ def reads() -> Iterator[SlowReads]:
     slow_reads.release.set()
 
 
-def test_hung_functions_cost_only_themselves(
-    functions: list[PciFunction], reads: SlowReads
-) -> None:
-    readings = list(TimedScan(_LIMIT, _LIMIT).read(functions, reads))
-    assert [(item.function.address, item.is_hung) for item in readings] == [
-        (_ADDRESSES[0], False),
-        (_ADDRESSES[1], True),
-        (_ADDRESSES[2], True),
-        (_ADDRESSES[3], False),
-    ]
-    assert [item.value for item in readings] == [
-        _ADDRESSES[0],
-        None,
-        None,
-        _ADDRESSES[3],
-    ]
-
-
 def test_hung_function_is_not_read_again_until_it_returns(
     functions: list[PciFunction], reads: SlowReads
 ) -> None:

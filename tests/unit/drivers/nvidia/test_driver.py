@@ -33,26 +33,6 @@ def test_discover_returns_all_vendor_functions(name: str, host: Host) -> None:
     assert set(_results(host)) == expected
 
 
-@pytest.mark.parametrize(
-    ('name', 'address', 'reason'),
-    [
-        ('t4-mdev', '0000:af:00.0', '2 mediated devices exist'),
-        ('a100-sriov-mig', '0000:41:00.0', '1 of 16 virtual functions in use'),
-        ('a100-sriov-mig', '0000:c1:00.0', '0 of 16 virtual functions in use'),
-        ('l40s-vendor-vfio', '0000:82:00.0', '1 of 32 virtual functions in use'),
-    ],
-)
-def test_discover_divided_card_is_withheld(
-    name: str, address: str, reason: str, host: Host
-) -> None:
-    sysfs_tree.build(name, host.root)
-    result = _results(host)[address]
-    assert result.reason == f'divided into vGPUs: {reason}'
-    assert result.device is not None
-    assert result.device.health_reason == result.reason
-    assert result.device.root.resource_class is None
-
-
 def test_hardware_id_is_gpu_uuid(host: Host) -> None:
     sysfs_tree.build('t4-mdev', host.root)
     device = _results(host)['0000:3b:00.0'].device

@@ -14,7 +14,6 @@ from tests.doubles.nova_guest import HostDevice, NovaHost
 from tests.hosts.vgpu_bench import VgpuBench
 
 DIVIDED = '0000:af:00.0'
-WHOLE = '0000:3b:00.0'
 TYPE = 'nvidia-231'
 
 
@@ -54,47 +53,6 @@ def test_guest_has_mdev_of_handle(bench: VgpuBench, nova: NovaHost) -> None:
     before = list(bench.kernel.written)
     assert nova.define_guest([show(handle)]) == [HostDevice('mdev', handle.uuid)]
     assert bench.kernel.written == before
-    assert list_definitions(bench) == set()
-
-
-def test_guest_has_both_kinds(bench: VgpuBench, nova: NovaHost) -> None:
-    handles = [bench.handle(DIVIDED), bench.handle(WHOLE)]
-    for handle in handles:
-        if handle.needs_host:
-            bench.driver.prepare(handle)
-    ignored = {**show(handles[1]), 'attach_handle_type': 'TEST_PCI'}
-    assert nova.define_guest([*map(show, handles), ignored]) == [
-        HostDevice('mdev', handles[0].uuid),
-        HostDevice('pci', WHOLE, 'yes'),
-    ]
-
-
-def test_card_of_running_guest_keeps_its_identity(
-    bench: VgpuBench, nova: NovaHost
-) -> None:
-    handle = bench.handle(WHOLE)
-    before = bench.device(WHOLE)
-    devices = nova.define_guest([show(handle)])
-    nova.start_guest(devices)
-    assert bench.host.text(f'sys/bus/pci/devices/{WHOLE}/driver_override') == 'vfio-pci'
-    # Its serial number is that of the vendor's driver, which has lost the card.
-    assert bench.device(WHOLE) == before
-    nova.stop_guest(devices)
-    assert bench.device(WHOLE) == before
-
-
-def test_reboot_nova_first_definition_is_removed(
-    bench: VgpuBench, nova: NovaHost
-) -> None:
-    handle = bench.handle(DIVIDED)
-    bench.driver.prepare(handle)
-    bench.kernel.reboot()
-    # The conductor withholds the ARQs until the agent has confirmed them.
-    nova.define_guest([show(handle)])
-    assert list_definitions(bench) == {handle.uuid}
-    bench.restart(handle)
-    bench.driver.prepare(handle)
-    assert handle.uuid in bench.mdevs()
     assert list_definitions(bench) == set()
 
 

@@ -133,22 +133,6 @@ def test_deployable_time_sliced_type_is_root() -> None:
     assert root.attributes['vgpu_type'] == 'X_6Q'
 
 
-def test_deployable_gpu_instances_share_no_function() -> None:
-    root = build_deployable(_card(VgpuSelection((_SEVENTH, _HALF))))
-    assert (root.resource_class, root.handles) == (None, ())
-    assert [child.name for child in root.children] == [
-        'host_card_X_1_5C',
-        'host_card_X_3_20C',
-    ]
-    keys = [handle.key for child in root.children for handle in child.handles]
-    assert keys == [
-        f'{_FUNCTIONS[0]}/X_1_5C',
-        f'{_FUNCTIONS[1]}/X_1_5C',
-        f'{_FUNCTIONS[2]}/X_3_20C',
-        f'{_FUNCTIONS[3]}/X_3_20C',
-    ]
-
-
 def test_vgpu_type_of_gpu_instances_has_mig_profile() -> None:
     vgpu_type = VgpuType('474', 'GRID A100-1-5C', 7)
     typed = {item.name: item.value for item in vgpu_type.typed_attributes}

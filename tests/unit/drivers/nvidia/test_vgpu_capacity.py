@@ -75,19 +75,6 @@ def _allocate(device: Device, part: Deployable, number: int) -> AllocatedHandle:
     return build_handle(device, part, part.handles[number])
 
 
-def test_capacity_unlisted_card_is_constant(host: Host) -> None:
-    """The card lists fewer types, and at last none, as its vGPUs are created."""
-    quarter, half = '1 : NVIDIA X-6Q', '2 : NVIDIA X-12Q'
-    bench = Bench(host, _UNLISTED, 'X-6Q', quarter, half, '3 : NVIDIA X-24Q')
-    assert bench.offer() == (4, 4)
-    bench.write_creatable(quarter)
-    for number, address in enumerate(_FUNCTIONS):
-        if number == 3:
-            bench.write_creatable()
-        bench.set_vgpu(address, '1')
-        assert bench.offer() == (4, 3 - number)
-
-
 def test_capacity_unlisted_card_survives_restart(host: Host) -> None:
     bench = Bench(host, _UNLISTED, 'X-6Q', '1 : NVIDIA X-6Q', '3 : NVIDIA X-24Q')
     device = bench.device()

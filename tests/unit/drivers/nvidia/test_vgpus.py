@@ -24,17 +24,6 @@ def t4(make: MakeBench) -> VgpuBench:
     return make('t4-mdev', f'{_T4}=nvidia-231')
 
 
-def test_prepare_creates_mdev_with_handle_uuid(t4: VgpuBench) -> None:
-    handle = t4.handle(_T4)
-    t4.driver.prepare(handle)
-    assert t4.mdevs() == {_OWN, _FOREIGN, handle.uuid}
-    mdev = f'sys/bus/mdev/devices/{handle.uuid}'
-    assert t4.host.target(f'{mdev}/mdev_type') == 'nvidia-231'
-    assert t4.host.target(f'{mdev}/..') == _T4
-    t4.driver.release(handle)
-    assert t4.mdevs() == {_OWN, _FOREIGN}
-
-
 def test_discover_foreign_mdevs_are_reserved(t4: VgpuBench) -> None:
     assert (t4.root(_T4).total, t4.root(_T4).reserved) == (8, 2)
     handle = t4.handle(_T4)
@@ -48,17 +37,6 @@ def test_discover_own_mdev_is_not_reserved(t4: VgpuBench) -> None:
     before = t4.root(_T4)
     t4.driver.prepare(t4.handle(_T4))
     assert t4.root(_T4) == before
-
-
-def test_release_removes_definition_of_libvirt(t4: VgpuBench) -> None:
-    handle = t4.handle(_T4)
-    t4.driver.prepare(handle)
-    definition = t4.kernel.define(_T4, handle.uuid, 'nvidia-231')
-    foreign = t4.kernel.define(_T4, _FOREIGN, 'nvidia-231')
-    t4.driver.release(handle)
-    assert t4.mdevs() == {_OWN, _FOREIGN}
-    assert not definition.exists()
-    assert foreign.exists()
 
 
 def test_release_lost_mdev_removes_definition(t4: VgpuBench) -> None:

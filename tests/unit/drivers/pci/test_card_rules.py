@@ -11,37 +11,10 @@ from oslo_config import cfg
 from cyborg_lite.drivers.pci.card_rules import (
     VGPU_CLASS,
     VGPU_TYPES,
-    find_values,
     parse_rules,
     read_cyborg_rules,
 )
 from cyborg_lite.errors.daemons import ConfigurationError
-
-_CARD = ('0000:af:00.0', 'GPU-0d1b2c3d-5a5a', '10de:1eb8')
-
-
-@pytest.mark.parametrize(
-    ('rules', 'expected'),
-    [
-        ([], ()),
-        (['0000:af:00.0=nvidia-231'], ('nvidia-231',)),
-        (['0000:AF:00.0 = T4-2Q'], ('T4-2Q',)),
-        (['00000000:AF:00.0=T4-2Q'], ('T4-2Q',)),  # the format of nvidia-smi
-        (['0000:3b:00.0=nvidia-231'], ()),
-        (['0000:af:*=nvidia-231'], ('nvidia-231',)),
-        (['gpu-0d1b*=nvidia-231'], ('nvidia-231',)),
-        (['10de:1eb8=nvidia-231'], ('nvidia-231',)),
-        (['0000:af:00.0=whole', '*=nvidia-231'], ()),
-        (['*=nvidia-231', '0000:af:00.0=whole'], ('nvidia-231',)),
-        (['*=nvidia-474 + nvidia-476'], ('nvidia-474', 'nvidia-476')),
-        (['*=NVIDIA RTX Pro 6000 Blackwell DC-3Q'], ('NVIDIA RTX Pro 6000 '
-                                                     'Blackwell DC-3Q',)),
-    ],
-)  # fmt: skip
-def test_find_values_returns_first_match(
-    rules: list[str], expected: tuple[str, ...]
-) -> None:
-    assert find_values(parse_rules(rules), *_CARD) == expected
 
 
 @pytest.mark.parametrize(

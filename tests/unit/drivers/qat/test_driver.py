@@ -8,7 +8,6 @@ import pytest
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.qat.driver import IntelQat
 from cyborg_lite.model.inventory.host_report import DiscoveryResult, Health
-from cyborg_lite.testing.preparation_checks import build_handle
 from tests.hosts.kernel import FakeKernel
 
 _CARD, _BROKEN = '0000:6b:00.0', '0000:70:00.0'
@@ -49,17 +48,6 @@ def test_discover_without_host_driver_is_failed(kernel: FakeKernel) -> None:
     assert _results(kernel)[_CARD].reason == 'driver 4xxx is not bound'
 
 
-def test_discover_ignores_other_intel_functions(tmp_path: Path) -> None:
-    kernel = FakeKernel('qat-services', tmp_path)
-    kernel.disable(_SHARED)
-    results = _results(kernel)
-    assert '0000:e7:01.0' not in results
-    assert results[_SHARED].reason == 'it has no virtual functions'
-    device = results[_SHARED].device
-    assert device is not None
-    assert device.root.resource_class is None
-
-
 def test_discover_old_generation_counts_all_functions(tmp_path: Path) -> None:
     """The kernel ignores the number for these cards."""
     kernel = FakeKernel('qat-services', tmp_path)
@@ -72,19 +60,3 @@ def test_discover_old_generation_counts_all_functions(tmp_path: Path) -> None:
     device = _results(kernel, '8086:37c8=4')[_SHARED].device
     assert device is not None
     assert device.root.total == 16
-
-
-def test_prepare_creates_functions_release_removes_them(tmp_path: Path) -> None:
-    kernel = FakeKernel('qat-services', tmp_path)
-    kernel.disable(_SHARED)
-    host = Host('compute-1', kernel.root, kernel)
-    options = {'offer_without_reset': False, 'virtual_functions': [f'{_SHARED}=4']}
-    driver = IntelQat(host, options)
-    devices = {item.address: item.device for item in driver.discover()}
-    device = devices[_SHARED]
-    assert device is not None
-    handle = build_handle(device, device.root, device.root.handles[2])
-    driver.prepare(handle)
-    assert driver.is_prepared(handle)
-    driver.release(handle)
-    assert not driver.is_prepared(handle)

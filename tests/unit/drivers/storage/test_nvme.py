@@ -190,28 +190,6 @@ def test_restore_device_of_other_model_ignores_serial(host: Host, plug: Plug) ->
     assert exchanged.hardware_id == _PORTS[0]
 
 
-def test_exchanged_drive_has_new_serial_after_host_driver(
-    host: Host, plug: Plug
-) -> None:
-    """An exchange on vfio-pci looks like a lost link, so the drive stays known.
-
-    Otherwise the other port of a drive in a guest would be offered.
-    """
-    _plug_port(plug, _PORTS[0], 8)
-    driver = _driver(host)
-    before = _results(driver)[_PORTS[0]].device
-    assert before is not None
-    shutil.rmtree(_directory(host, _PORTS[0]))
-    _plug_port(plug, _PORTS[0], 8)
-    _attach(host, _PORTS[0])
-    assert _results(driver)[_PORTS[0]].device == before
-    shutil.rmtree(_directory(host, _PORTS[0]))
-    _plug_port(plug, _PORTS[0], 8, serial='S4YNNE0R200002')
-    after = _results(driver)[_PORTS[0]].device
-    assert after is not None
-    assert after.hardware_id == 'S4YNNE0R200002'
-
-
 def test_set_mode_of_withheld_port_is_refused(host: Host, plug: Plug) -> None:
     """A guest may have the drive at its other port."""
     for number, address in enumerate(_PORTS, 8):

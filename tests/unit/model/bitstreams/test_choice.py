@@ -84,25 +84,6 @@ def test_list_mismatches_names_each_mismatch(
     assert list_mismatches(bitstream(properties=properties), REGION) == (reason,)
 
 
-@pytest.mark.parametrize(
-    'properties',
-    [
-        {},
-        {'vendor': '0x8086'},
-        {'board': 'pac_arria10'},
-        {'version': '1.1.3'},
-        {'version': '1'},
-        {'shell_id': ARRIA10_REGION},
-        {'shell_id': None},
-        {'region_uuid': None},
-    ],
-)
-def test_list_mismatches_compares_ids_and_names(
-    properties: dict[str, str | None],
-) -> None:
-    assert list_mismatches(bitstream(properties=properties), REGION) == ()
-
-
 def test_is_loaded_requires_image_and_function() -> None:
     loaded_region = replace(REGION, function_id=OTHER_FUNCTION, image_id=IMAGE_ID)
     assert is_loaded(bitstream(), loaded_region)

@@ -140,19 +140,6 @@ def test_parse_topology_arbitrary_text_does_not_raise(text: str) -> None:
         function_layout.parse_topology(text)
 
 
-@given(some.integers(1, 20), some.integers(0, 20))
-def test_build_deployables_returns_one_deployable_per_function(
-    physical: int, virtual: int
-) -> None:
-    document: dict[str, Any] = {f'pf_{n}': {} for n in range(1, physical + 1)}
-    document |= {f'vf_{n}': {'parent': 'pf_1'} for n in range(1, virtual + 1)}
-    deployables = function_layout.build_deployables('root', json.dumps(document))
-    assert (
-        sum(1 for deployable in deployables for _ in deployable.walk())
-        == physical + virtual
-    )
-
-
 @pytest.mark.parametrize(
     ('offset', 'address'),
     [

@@ -128,19 +128,6 @@ def test_explain_fit_provider_not_offered_by_placement_is_reported() -> None:
     assert explanation.result is FitResult.NOT_NOW
 
 
-def test_explain_fit_counts_traits_added_in_placement() -> None:
-    requested = [group(CUSTOM_A100='required')]
-    full = card('a', free=0)
-    assert (
-        get_only_reason(explain(requested, full, extra_traits=frozenset('a'))).code
-        is ReasonCode.NO_FREE_UNIT
-    )
-    assert (
-        explain(requested, full, extra_traits=frozenset('a')).result
-        is FitResult.NOT_NOW
-    )
-
-
 @pytest.mark.parametrize(
     ('requested', 'code', 'word'),
     [

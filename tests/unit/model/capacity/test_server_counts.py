@@ -5,11 +5,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cyborg_lite.model.capacity.server_counts import Kind, ServerCount, count_servers
+from cyborg_lite.model.capacity.server_counts import Kind, count_servers
 
 NAMES = 'abcd'
 
@@ -57,51 +56,6 @@ def test_count_equals_search(
     count = count_servers(kinds, free)
     assert count.is_exact
     assert count.servers == search(kinds, free)
-
-
-@settings(max_examples=100, deadline=None)
-@given(drawn=KINDS, free=FREE)
-def test_count_narrow_is_lower_bound(
-    drawn: list[tuple[int, set[str]]], free: dict[str, int]
-) -> None:
-    kinds = [
-        Kind(units, frozenset(providers), (index,))
-        for index, (units, providers) in enumerate(drawn)
-    ]
-    narrow, exact = count_servers(kinds, free, 1), search(kinds, free)
-    assert narrow.servers <= exact
-    assert not narrow.is_exact or narrow.servers == exact
-
-
-@pytest.mark.parametrize(
-    ('kinds', 'free', 'expected'),
-    [
-        # One group: whole groups per provider; single units are left.
-        ([kind(2, 'ab', 0)], {'a': 3, 'b': 5}, (3, (0,), 8, 2)),
-        # The rarer provider runs out first.
-        ([kind(1, 'ab', 0), kind(1, 'b', 1)], {'a': 9, 'b': 2}, (2, (1,), 2, 1)),
-        # Both groups share the providers: neither alone is short.
-        ([kind(1, 'ab', 0, 1)], {'a': 2, 'b': 1}, (1, (0, 1), 3, 2)),
-        # Three units are free for a group of 2 and one of 1, but too scattered.
-        (
-            [kind(2, 'abc', 0), kind(1, 'abc', 1)],
-            {'a': 1, 'b': 1, 'c': 1},
-            (0, (0,), 3, 2),
-        ),
-        # Classes without common providers: the least number decides.
-        ([kind(1, 'a', 0), kind(4, 'b', 1)], {'a': 7, 'b': 9}, (2, (1,), 9, 4)),
-        ([kind(1, '', 0)], {}, (0, (0,), 0, 1)),
-    ],
-)
-def test_count_names_groups_that_run_out_first(
-    kinds: list[Kind],
-    free: dict[str, int],
-    expected: tuple[int, tuple[int, ...], int, int],
-) -> None:
-    servers, groups, units, needed = expected
-    assert count_servers(kinds, free) == ServerCount(
-        servers, True, groups, units, needed
-    )
 
 
 def test_count_scattered_units_names_all_groups() -> None:

@@ -37,24 +37,6 @@ def test_check_heartbeat_plausible_telemetry_is_accepted() -> None:
 
 
 @pytest.mark.parametrize(
-    'usage',
-    [
-        Usage(reason='x' * 4097),
-        Usage(reason='\0'),
-        Usage(busy_percent=float('nan')),
-        Usage(power=float('-inf')),
-        Usage(memory_used=2**63),
-        Usage(counters={'fatal': -1}),
-        Usage(counters={'x' * 65: 1}),
-        Usage(counters={f'c{number}': 1 for number in range(33)}),
-    ],
-)
-def test_check_heartbeat_unstorable_telemetry_raises(usage: Usage) -> None:
-    with pytest.raises(InvalidInput):
-        check_heartbeat(HOST, HeartbeatDetails('boot', {ADDRESS: usage}))
-
-
-@pytest.mark.parametrize(
     ('host', 'details'),
     [
         ('', HeartbeatDetails()),

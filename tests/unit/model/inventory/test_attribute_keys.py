@@ -2,7 +2,6 @@
 """Tests of the attributes of a deployable and their order."""
 
 from cyborg_lite.model.inventory.attribute_keys import (
-    attribute_sort_key,
     build_attributes,
 )
 from cyborg_lite.model.inventory.host_report import Deployable
@@ -23,29 +22,4 @@ def test_attributes_list_class_and_traits_before_driver_values() -> None:
         ('traits2', 'A'),
         ('a', '2'),
         ('z', '1'),
-    ]
-
-
-def test_attributes_keep_driver_spelling_of_class_and_traits() -> None:
-    attributes = _list_attributes(
-        resource_class='PGPU',
-        traits=('A', 'B'),
-        attributes={'trait1': 'B', 'numa': '0', 'rc': 'PGPU', 'trait0': 'A'},
-    )
-    assert attributes == [
-        ('rc', 'PGPU'),
-        ('trait0', 'A'),
-        ('trait1', 'B'),
-        ('numa', '0'),
-    ]
-
-
-def test_sort_key_orders_traits_by_number() -> None:
-    keys = ['traits10', 'x', 'traits2', 'rc', 'traits1']
-    assert sorted(keys, key=attribute_sort_key) == [
-        'rc',
-        'traits1',
-        'traits2',
-        'traits10',
-        'x',
     ]

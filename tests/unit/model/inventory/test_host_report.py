@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from cyborg_lite.model.inventory.host_report import Deployable, Health
-from tests.builders.reports import card, report, with_parts, with_root
+from cyborg_lite.model.inventory.host_report import Deployable
+from tests.builders.reports import card, report, with_root
 
 NAME = 'compute-1_0000:01:00.0'
 
@@ -38,20 +38,6 @@ def test_digest_ignores_order_of_devices() -> None:
     first, second = card(1), card(2)
     assert report(first, second).digest == report(second, first).digest
     assert len(report().digest) == 32
-
-
-@pytest.mark.parametrize(
-    'changed',
-    [
-        replace(card(1), health=Health.FAILED),
-        replace(card(1), health_reason='hot'),
-        with_root(card(1), reserved=1),
-        with_root(card(1), handles=()),
-        with_parts(card(1), 'a'),
-    ],
-)
-def test_digest_depends_on_every_field(changed: object) -> None:
-    assert report(changed).digest != report(card(1)).digest  # type: ignore[arg-type]  # a Device
 
 
 def test_digest_is_the_same_in_each_release() -> None:

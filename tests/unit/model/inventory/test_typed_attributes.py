@@ -12,31 +12,9 @@ from cyborg_lite.model.inventory.typed_attributes import (
     TypedAttribute,
     find_declaration_fault,
     find_fault,
-    parse_value,
 )
 
 CELLS = AttributeDeclaration('cells', AttributeType.INTEGER)
-
-
-@pytest.mark.parametrize(
-    ('kind', 'text', 'value'),
-    [
-        (AttributeType.INTEGER, '0', 0),
-        (AttributeType.INTEGER, '-7', -7),
-        (AttributeType.INTEGER, '07', None),
-        (AttributeType.INTEGER, '1e3', None),
-        (AttributeType.INTEGER, '9' * 19, None),
-        (AttributeType.STRING, '', ''),
-        (AttributeType.VERSION, '550.54.15', (550, 54, 15)),
-        (AttributeType.VERSION, '12.0.0', (12,)),
-        (AttributeType.VERSION, '12.', None),
-        (AttributeType.VERSION, 'v12', None),
-        (AttributeType.BOOLEAN, 'true', True),
-        (AttributeType.BOOLEAN, 'True', None),
-    ],
-)
-def test_parse_value(kind: AttributeType, text: str, value: object) -> None:
-    assert parse_value(kind, text) == value
 
 
 @pytest.mark.parametrize('value', ['x', '1.5', 10**18])

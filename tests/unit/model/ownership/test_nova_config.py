@@ -80,18 +80,6 @@ def test_device_spec_physical_function_claims_virtual_functions(
     assert is_claimed_by(parse_device_spec(value), VF) is is_claimed
 
 
-@pytest.mark.parametrize(
-    'text',
-    [
-        '[pci]\npassthrough_whitelist = {"vendor_id": "10de"}',
-        'pci_passthrough_whitelist = [{"vendor_id": "10de"}]',
-        '[DEFAULT]\npci_passthrough_whitelist: {"vendor_id": "10de"}',
-    ],
-)
-def test_parse_nova_config_reads_legacy_option_names(text: str) -> None:
-    assert is_claimed_by(parse_nova_config([text]), T4)
-
-
 def test_parse_nova_config_merges_entries_of_files() -> None:
     first = (
         '[pci]\ndevice_spec = {"vendor_id": "8086"}\ndevice_spec = {"address": "1:"}'
@@ -134,22 +122,6 @@ def test_parse_nova_config_invalid_entry_is_listed_and_skipped(value: str) -> No
     config = parse_device_spec(f'{value}{good}')
     assert config.mistakes == (f'[pci] device_spec = {value}',)
     assert is_claimed_by(config, T4)
-
-
-@pytest.mark.parametrize('option', ['enabled_mdev_types', 'enabled_vgpu_types'])
-def test_mdev_type_claims_supporting_cards(option: str) -> None:
-    config = parse_nova_config([f'[devices]\n{option} = nvidia-222'])
-    assert is_claimed_by(config, VGPU)
-    assert not is_claimed_by(config, T4)
-    assert not is_claimed_by(
-        parse_nova_config([f'[devices]\n{option} = nvidia-223']), VGPU
-    )
-    assert not is_claimed_by(
-        parse_nova_config(
-            [f'[devices]\n{option} ='],
-        ),
-        VGPU,
-    )
 
 
 @pytest.mark.parametrize('prefix', ['mdev_', 'vgpu_'])

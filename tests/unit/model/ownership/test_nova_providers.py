@@ -7,7 +7,6 @@ from cyborg_lite.model.ownership.nova_providers import (
     describe_conflict,
     find_foreign_provider,
     map_foreign_addresses,
-    parse_pci_address,
 )
 from cyborg_lite.model.providers.providers import (
     ActualProvider,
@@ -18,34 +17,6 @@ from cyborg_lite.model.providers.providers import (
 
 def node(name: str, uuid: str = 'foreign') -> TreeNode:
     return TreeNode(uuid, name, 0, 'root', 'root')
-
-
-@pytest.mark.parametrize(
-    'name',
-    [
-        'host-1_0000:3B:0A.7',  # Nova's PCI tracker
-        'host-1_0000:3b:0a.7',  # cyborg_lite or Cyborg
-        'host-1_pci_0000_3b_0a_7',  # Nova's libvirt driver, for a card with vGPUs
-    ],
-)
-def test_parse_pci_address_reads_provider_names(name: str) -> None:
-    assert parse_pci_address(name, 'host-1') == '0000:3b:0a.7'
-
-
-@pytest.mark.parametrize(
-    'name',
-    [
-        'host-1',
-        'host-1_numa0',
-        'host-2_0000:3b:0a.7',
-        'host-10_0000:3b:0a.7',
-        'host-1_0000:3b:0a.7_region0',
-        'host-1_0000:3b:0a.9',
-        '_0000:3b:0a.7',
-    ],
-)
-def test_parse_pci_address_other_names_return_none(name: str) -> None:
-    assert parse_pci_address(name, 'host-1') is None
 
 
 def test_find_foreign_provider_matches_any_function() -> None:

@@ -84,19 +84,6 @@ def test_parse_change_sets_alternatives_with_groups(
     assert change.fields == ('groups', 'alternatives')[:fields]
 
 
-def test_list_choices_are_in_order_of_preference() -> None:
-    profile = parse(
-        {**LARGE, 'alternatives': [SMALL]}, NIC, {**SHARED, 'alternatives': [SMALL]}
-    )
-    assert list(alternatives.list_choices(profile)) == [
-        (0, 0, 0),
-        (0, 0, 1),
-        (1, 0, 0),
-        (1, 0, 1),
-    ]
-    assert list(alternatives.list_choices(parse(NIC, NIC))) == [(0, 0)]
-
-
 @pytest.mark.parametrize(
     ('choice', 'groups'),
     [
@@ -111,21 +98,3 @@ def test_apply_choice_returns_flat_groups(choice: Any, groups: Any) -> None:
     profile = parse({**LARGE, 'alternatives': [SMALL, SHARED]}, NIC)
     flat = alternatives.apply_choice(profile, choice)
     assert (flat.groups, flat.alternatives) == (groups, ())
-
-
-@pytest.mark.parametrize(
-    ('allocated', 'traits', 'index'),
-    [
-        ({'PGPU': 1}, {'CUSTOM_LARGE'}, 0),
-        ({'PGPU': 1}, set(), 1),
-        ({'VGPU': 1}, {'CUSTOM_LARGE'}, 2),
-        ({'PGPU': 1, 'VGPU': 1}, set(), 1),
-        ({'FPGA': 1}, set(), None),
-        ({}, {'CUSTOM_LARGE'}, None),
-    ],
-)
-def test_find_alternative_by_allocation_and_traits(
-    allocated: dict[str, int], traits: set[str], index: int | None
-) -> None:
-    options = [LARGE, SMALL, SHARED]
-    assert alternatives.find_alternative(options, allocated, traits) == index

@@ -12,27 +12,6 @@ XILINX = {'trait:CUSTOM_FPGA_XILINX': 'required'}
 
 
 @pytest.mark.parametrize(
-    ('group', 'count'),
-    [
-        ({'resources:FPGA': '1'}, 1),
-        ({'resources:FPGA': '2', 'resources:CUSTOM_X': '3'}, 5),
-        ({'resources:PGPU': '4', 'trait:CUSTOM_A': 'required'}, 4),
-        ({'resources:FPGA': '1', **XILINX}, 2),
-        ({'resources:FPGA': '3', 'resources:GPU': '1', **XILINX}, 7),
-        # The count doubles only with an FPGA and a required Xilinx trait.
-        ({'resources:GPU': '1', **XILINX}, 1),
-        ({'resources:FPGA': '1', 'trait:CUSTOM_FPGA_XILINX': 'forbidden'}, 1),
-        ({'accel:function_id': 'x'}, 0),
-        ({}, 0),
-    ],
-)
-def test_requirements_count_one_arq_per_accelerator(
-    group: dict[str, str], count: int
-) -> None:
-    assert Group.parse(group).requirements.arq_count == count
-
-
-@pytest.mark.parametrize(
     ('group', 'arqs', 'handles'),
     [
         ({'resources:FPGA': '2'}, 2, 2),

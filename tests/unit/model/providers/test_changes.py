@@ -53,28 +53,6 @@ def test_diff_provider_missing_creates_with_traits_before_inventory() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    'inventories',
-    [
-        {},
-        {'PGPU': ProviderInventory(2)},
-        {'PGPU': ProviderInventory(1, reserved=1)},
-        {'PGPU': ProviderInventory(1, allocation_ratio=16.0)},
-        {'VGPU': ProviderInventory(1)},
-        {'PGPU': ProviderInventory(1), 'VGPU': ProviderInventory(1)},
-    ],
-)
-def test_diff_provider_replaces_different_inventory(
-    inventories: dict[str, ProviderInventory],
-) -> None:
-    actual = replace(ACTUAL, inventories=inventories)
-    (operation,) = diff_provider(DESIRED, actual, ()).operations
-    assert isinstance(operation, SetInventories)
-    assert operation.inventories == DESIRED.inventories
-    obsolete = set(inventories) - set(DESIRED.inventories)
-    assert (operation.closure == Closure()) is not bool(obsolete)
-
-
 @pytest.mark.parametrize('is_closed', [False, True])
 def test_diff_provider_closes_obsolete_class_in_use(is_closed: bool) -> None:
     old = {'VGPU': ProviderInventory(4, reserved=4)}
@@ -182,19 +160,6 @@ def test_diff_provider_foreign_provider_of_device_returns_problem(suffix: str) -
 def test_diff_provider_foreign_name_prefix_is_no_conflict() -> None:
     diff = diff_provider(DESIRED, None, [node('foreign', 'host_0000:3b:00')])
     assert diff.problem is None
-
-
-def test_leftover_providers_are_listed_children_first() -> None:
-    tree = [
-        node('root', 'host', None),
-        node('gpu', DESIRED.name),
-        node('old', 'host_old'),
-        node('older', 'host_a_part_of_old', 'old'),
-    ]
-    leftovers = list_leftover_providers(
-        'host', [DESIRED], tree, {'gpu', 'old', 'older'}
-    )
-    assert [provider.uuid for provider in leftovers] == ['older', 'old']
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,7 @@ from cyborg_lite.model.providers.changes import (
     CreateProvider,
     DeleteProvider,
     MoveProvider,
-    Operation,
     SetInventories,
-    SetTraits,
 )
 from cyborg_lite.model.providers.plan import (
     HostFacts,
@@ -28,7 +26,7 @@ from cyborg_lite.model.providers.providers import (
     ProviderRow,
     TreeNode,
 )
-from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG
+from cyborg_lite.model.traits import OWNER_CYBORG
 
 HOST: Final = 'host'
 INVENTORY: Final = {'PGPU': ProviderInventory(1)}
@@ -74,29 +72,6 @@ def test_plan_up_to_date_is_empty() -> None:
 def test_plan_fence_writes_every_own_provider() -> None:
     result = plan({'gpu': 'host_gpu', 'nova': 'host_numa'}, ROW, fence=True)
     assert result.updates == (SetInventories('gpu', INVENTORY),)
-
-
-def test_plan_new_device_creates_then_offers() -> None:
-    row = replace(ROW, published_traits=('CUSTOM_OLD',))
-    result = plan({}, row)
-    assert result.creations == (CreateProvider('gpu', 'host_gpu', 'root'),)
-    assert result.updates == (
-        SetTraits('gpu', TRAITS),
-        SetInventories('gpu', INVENTORY),
-    )
-    assert result.new_names == {'gpu': {'CUSTOM_A', 'CUSTOM_OLD'}}
-
-
-@pytest.mark.parametrize('deletes', [False, True])
-def test_plan_removed_device_empties_or_deletes(deletes: bool) -> None:
-    facts = replace(FACTS, published={'old': TRAITS}, deletes_leftovers=deletes)
-    result = plan({'old': 'host_old'}, owned=('old',), facts=facts)
-    emptied: tuple[Operation, ...] = (
-        SetInventories('old', {}, CLOSURE),
-        SetTraits('old', frozenset({OWNER_CYBORG, EMPTIED})),
-    )
-    deleted = (DeleteProvider('old', CLOSURE),)
-    assert result.updates == (deleted if deletes else emptied)
 
 
 def test_plan_removed_device_is_closed_once() -> None:

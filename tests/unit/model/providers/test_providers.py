@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from cyborg_lite.model.providers.providers import (
-    ProviderInventory,
     ProviderRow,
     build_tree,
     valid_provider_name,
@@ -28,20 +27,6 @@ def test_build_tree_makes_providers_children_of_compute_node() -> None:
     assert (first.name, second.name) == ('host_a', 'host_b')
     assert first.uuid == 'uuid-of-host_a'
     assert {first.parent_uuid, second.parent_uuid} == {'root'}
-
-
-def test_build_tree_inventory_has_no_overcommit() -> None:
-    (provider,) = build_tree('root', [row(total=16, reserved=3)])
-    assert provider.inventories == {
-        'PGPU': ProviderInventory(
-            total=16,
-            reserved=3,
-            min_unit=1,
-            max_unit=16,
-            step_size=1,
-            allocation_ratio=1.0,
-        )
-    }
 
 
 @pytest.mark.parametrize(('reserved', 'expected'), [(-1, 0), (2, 2), (3, 2)])
