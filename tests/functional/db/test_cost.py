@@ -21,7 +21,7 @@ from tests.builders.rows import OWNER, PROJECT, add_card, add_profile, bindings
 from tests.support.sql_statements import statements
 
 ANY_PROJECT = Scope(project_id=None)
-OTHER_ARQS = 100_000
+OTHER_ARQS = 10_000
 
 
 def run_cycle(
