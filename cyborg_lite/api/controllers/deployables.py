@@ -32,6 +32,7 @@ _INT32: Final = range(-(2**31), 2**31)
 
 _MISSING_DEPLOYABLE: Final = (DeployableNotFound, 'The deployable id')
 _RELATED: Final = ('parent_uuid', 'root_uuid')
+_DEVICE: Final = 'device_uuid'
 _EXACT: Final = ('name', 'device_id', 'rp_uuid', 'driver_name', 'bitstream_id')
 _FILTERS: Final = (*arguments.PAGING, *_RELATED, 'name')
 
@@ -44,7 +45,11 @@ class DeployableCollection(Resource):
     @accepts(
         arguments=arguments.PAGING,
         filters=_FILTERS,
-        newer={V2_4: (*_RELATED, *_EXACT), V2_5: (arguments.PREFIX,)},
+        newer={
+            V2_4: (*_RELATED, *_EXACT),
+            V2_5: (arguments.PREFIX,),
+            V2_7: (_DEVICE,),
+        },
         selectable=(DeployableView,),
     )
     def get(self, call: Call) -> DeployableList:
@@ -55,7 +60,7 @@ class DeployableCollection(Resource):
         values = call.arguments
         filters = arguments.select_filters(values, _EXACT)
         filters |= arguments.select_prefix_filter(values, LONGEST_PREFIX)
-        for name in _RELATED:
+        for name in (*_RELATED, _DEVICE):
             if name in values:
                 filters[name] = (arguments.parse_uuid(name, values[name]),)
         query = paging.build_query(call, **filters)

@@ -38,9 +38,9 @@ def describe_versions(since: Microversion, until: Microversion = MAXIMUM) -> Doc
     :param until: the last microversion that has the element
     """
     versions = {'min-ver': str(since)} if since > MINIMUM else {}
-    if until < MAXIMUM:
-        versions['max-ver'] = str(until)
-    return {'x-openstack': versions} if versions else {}
+    if until == MAXIMUM:
+        return {'x-openstack': versions} if versions else {}
+    return {'deprecated': True, 'x-openstack': {**versions, 'max-ver': str(until)}}
 
 
 def _find_name(view: type[Any]) -> str:

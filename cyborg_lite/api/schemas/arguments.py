@@ -98,6 +98,7 @@ IN_QUERY: Final[Mapping[str, Parameter]] = {
         'description': 'Only deployables of this device.',
         'schema': {'type': 'integer', 'minimum': -(2**31), 'maximum': 2**31 - 1},
     },
+    'device_uuid': _uuid('Only deployables of this device.'),
     'device_profile_name': _text('Only ARQs of this device profile.'),
     'device_rp_uuid': _text('Only ARQs that are bound to this resource provider.'),
     'drain': _switch(

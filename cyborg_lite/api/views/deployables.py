@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.microversion import V2_5
+from cyborg_lite.api.microversion import V2_5, V2_6, V2_7
 from cyborg_lite.api.views.shapes import (
     JSON_TEXT,
     UUID,
@@ -13,30 +13,43 @@ from cyborg_lite.api.views.shapes import (
     enum_of,
     nullable,
     since,
+    until,
 )
 from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
 from cyborg_lite.model.devices.devices import DeployableRecord
-from cyborg_lite.model.inventory.typed_attributes import AttributeType
+from cyborg_lite.model.inventory.typed_attributes import AttributeType, TypedAttribute
 
 
 class TypedAttributeView(View):
-    """A typed attribute of a deployable; ``value`` is text in canonical form."""
+    """A typed attribute of a deployable.
+
+    ``value`` is a number, a boolean or text since 2.7, and text before.
+    """
 
     name = str
     type = enum_of(AttributeType)
     unit = str
-    value = str
+    value = Json(str, type=['string', 'integer', 'boolean'])
+
+    @staticmethod
+    def render_value(attribute: TypedAttribute, call: Call) -> int | str:
+        """Return the JSON value; a version, and before 2.7 any value, is text."""
+        value = attribute.parse() if call.microversion >= V2_7 else None
+        return value if isinstance(value, int) else attribute.value
 
 
 class DeployableView(View):
     """A deployable; ``attributes_list`` is a list of objects, before 2.5 as text."""
 
     uuid = UUID
-    parent_id = nullable(int)
-    root_id = nullable(int)
+    device_uuid = since(V2_7, UUID)
+    parent_uuid = since(V2_7, nullable(UUID))
+    root_uuid = since(V2_7, nullable(UUID))
+    parent_id = until(V2_6, nullable(int))
+    root_id = until(V2_6, nullable(int))
     name = str
     num_accelerators = int
-    device_id = int
+    device_id = until(V2_6, int)
     attributes_list = Json(
         JSON_TEXT,
         text_before=V2_5,

@@ -30,7 +30,7 @@ from cyborg_lite.db.core.query import (
 from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import Attribute as AttributeRow
 from cyborg_lite.db.core.tables import Deployable as Row
-from cyborg_lite.db.core.tables import now
+from cyborg_lite.db.core.tables import Device, now
 from cyborg_lite.errors.devices import (
     AttributeExists,
     AttributeNotFound,
@@ -42,6 +42,15 @@ from cyborg_lite.model.queries import SORT_KEYS, Query
 
 _PARENT: Final = aliased(Row)
 _ROOT: Final = aliased(Row)
+_RELATED: Final = {
+    'device_uuid': select(Device.uuid)
+    .where(Device.id == Row.device_id)
+    .scalar_subquery(),
+    'parent_uuid': select(_PARENT.uuid)
+    .where(_PARENT.id == Row.parent_id)
+    .scalar_subquery(),
+    'root_uuid': select(_ROOT.uuid).where(_ROOT.id == Row.root_id).scalar_subquery(),
+}
 
 _DEPLOYABLES: Final = Collection(
     Row,
@@ -53,10 +62,7 @@ _DEPLOYABLES: Final = Collection(
         'rp_uuid',
         'driver_name',
         'bitstream_id',
-        parent_uuid=select(_PARENT.uuid)
-        .where(_PARENT.id == Row.parent_id)
-        .scalar_subquery(),
-        root_uuid=select(_ROOT.uuid).where(_ROOT.id == Row.root_id).scalar_subquery(),
+        **_RELATED,
     ),
     sorts=name_columns(Row, *SORT_KEYS['deployables']),
     prefixes={'name_prefix': Row.name},
@@ -65,6 +71,7 @@ _DEPLOYABLES: Final = Collection(
 _DEPLOYABLE: Final = Record(
     DeployableRecord,
     Row,
+    **_RELATED,
     typed_attributes=From(read_attributes, Row.typed_attributes),
 )
 _ATTRIBUTE: Final = Record(Attribute, AttributeRow)

@@ -70,6 +70,9 @@ class DeployableRecord:
     device_id: int
     parent_id: int | None
     root_id: int | None
+    device_uuid: str
+    parent_uuid: str | None
+    root_uuid: str | None
     name: str
     num_accelerators: int
     rp_uuid: str | None  # None: no provider, it has children only

@@ -60,6 +60,58 @@ def test_show_deployable_newest_has_typed_attributes(client: Client) -> None:
     ]
 
 
+def test_show_deployable_newest_has_typed_values(client: Client) -> None:
+    attributes = {
+        'memory_mib': typed_attributes.MEMORY.of(81920),
+        'same_card': typed_attributes.SAME_CARD.of(False),
+        'driver_version': typed_attributes.DRIVER_VERSION.of('550.54'),
+        'firmware': typed_attributes.FIRMWARE.of('7'),
+    }
+    values = [codec.dump(attribute) for attribute in attributes.values()]
+    deployable = add_deployable(client.conductor.database, typed_attributes=values)
+    view = client.at('2.7').get(f'/deployables/{deployable.uuid}').json
+    texts = {item['name']: item['value'] for item in view['typed_attributes']}
+    expected = {'memory_mib': 81920, 'same_card': False}
+    # ``0 == False`` in Python.
+    assert json.dumps(texts) == json.dumps(
+        {**expected, 'driver_version': '550.54', 'firmware': '7'}
+    )
+    older = client.at('2.6').get(f'/deployables/{deployable.uuid}').json
+    assert [item['value'] for item in older['typed_attributes']][:2] == [
+        '81920',
+        'false',
+    ]
+
+
+def test_deployable_newest_names_relatives_by_uuid(client: Client) -> None:
+    database = client.conductor.database
+    top = add_deployable(database, name='top')
+    child = add_deployable(database, name='child', parent_id=1, root_id=1)
+    newest = client.at('2.7')
+    (device,) = newest.get('/devices').json['devices']
+    for deployable, parent in ((top, None), (child, top.uuid)):
+        view = newest.get(f'/deployables/{deployable.uuid}').json
+        names = ('device_uuid', 'parent_uuid', 'root_uuid')
+        assert [view[name] for name in names] == [device['uuid'], parent, parent]
+        removed = {'device_id', 'parent_id', 'root_id'}
+        assert removed.isdisjoint(view)
+        older = client.at('2.6').get(f'/deployables/{deployable.uuid}').json
+        assert removed <= older.keys()
+        assert older.keys().isdisjoint(names)
+
+
+def test_filter_of_deployables_by_device(client: Client) -> None:
+    add_deployable(client.conductor.database)
+    newest = client.at('2.7')
+    (device,) = newest.get('/devices').json['devices']
+    for uuid, count in ((device['uuid'].upper(), 1), (UNKNOWN, 0)):
+        matches = newest.get(f'/deployables?device_uuid={uuid}').json['deployables']
+        assert len(matches) == count
+    assert newest.get('/deployables?device_uuid=1').status == 400
+    assert client.at('2.6').get('/deployables?device_id=1').status == 200
+    assert client.at('2.6').get(f'/deployables?device_uuid={UNKNOWN}').status == 400
+
+
 def test_show_deployable_bookmark_can_be_followed(client: Client) -> None:
     deployable = add_deployable(client.conductor.database)
     view = client.get(f'/deployables/{deployable.uuid}').json
