@@ -48,7 +48,7 @@ FINGERPRINTS: Final = {
     'ConfigurationRequest': 'ad480124b934',
     'ConfirmedHandle': '6ded37f29680',
     'Deployable': '757469f37f77',
-    'DeployableRecord': '1a2d5bd635de',
+    'DeployableRecord': 'a8dffaffb44c',
     'Device': '9f2ac1d13633',
     'DeviceCleanings': 'a07137be34d3',
     'DeviceConfiguration': '86a4877eef8b',
