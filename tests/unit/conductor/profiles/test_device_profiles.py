@@ -20,6 +20,7 @@ from tests.doubles.placement import FakePlacement
 
 ADMIN = RequestContext(is_admin=True)
 MEMBER = RequestContext(project_id='lab')
+OTHER_MEMBER = RequestContext(project_id='other')
 GROUP = {'resources:PGPU': '1'}
 
 
@@ -36,6 +37,21 @@ def build_profile(name: str, *, is_public: bool = True) -> DeviceProfile:
 
 def list_names(service: DeviceProfileService, context: RequestContext) -> list[str]:
     return [profile.name for profile in service.list(context, Query())]
+
+
+def test_list_shows_private_profile_to_permitted_projects(
+    service: DeviceProfileService,
+) -> None:
+    public, private = build_profile('open'), build_profile('closed', is_public=False)
+    service.create(ADMIN, [public, private], possible=False)
+    assert list_names(service, ADMIN) == ['open', 'closed']
+    assert list_names(service, MEMBER) == ['open']
+    assert service.grant_access(ADMIN, private.uuid, ['lab']) == ('lab',)
+    assert list_names(service, MEMBER) == ['open', 'closed']
+    assert list_names(service, OTHER_MEMBER) == ['open']
+    assert service.list_access(ADMIN, private.uuid) == ('lab',)
+    service.revoke_access(ADMIN, private.uuid, ['lab', 'unknown'])
+    assert list_names(service, MEMBER) == ['open']
 
 
 def test_hidden_profile_is_not_found(service: DeviceProfileService) -> None:

@@ -162,6 +162,20 @@ def test_program_unreadable_port_accepts_kernel_status(unreadable: Bench) -> Non
     assert '-F 0x0' in ' '.join(unreadable.tool.commands[0])
 
 
+def test_program_unfinished_load_raises_loading_failed(unreadable: Bench) -> None:
+    """The tool succeeds, and the port cannot be read."""
+    manager = unreadable.tool._manager
+    assert manager is not None
+    unreadable.tool._manager = None
+
+    def stop_in_the_middle() -> None:
+        (manager / 'state').write_text('write\n')
+
+    unreadable.tool.meanwhile = stop_in_the_middle
+    with pytest.raises(LoadingFailed, match='write'):
+        unreadable.program()
+
+
 @pytest.mark.parametrize(
     ('content', 'properties', 'reason'),
     [
@@ -213,6 +227,21 @@ def test_program_tool_failure_without_change_raises(intel: Bench) -> None:
         intel.program()
     assert not isinstance(caught.value, LoadingFailed)
     assert intel.device == before
+
+
+@pytest.mark.parametrize(
+    ('outcome', 'reason'),
+    [
+        (LoadOutcome.WRONG_ID, 'shows function 0123456789abcdef'),
+        (LoadOutcome.TIMEOUT, 'timed out after 60 s'),
+    ],
+)
+def test_program_unclear_result_raises_loading_failed(
+    outcome: LoadOutcome, reason: str, intel: Bench
+) -> None:
+    intel.tool.outcome = outcome
+    with pytest.raises(LoadingFailed, match=reason):
+        intel.program()
 
 
 def test_program_half_loaded_region_is_degraded(intel: Bench) -> None:

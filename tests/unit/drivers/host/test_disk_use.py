@@ -121,6 +121,12 @@ def plain(tmp_path: Path) -> Host:
     return host
 
 
+def _add_holder(host: Host, name: str, number: str) -> None:
+    """Add a block device above the system partition."""
+    _write(host, f'sys/block/{name}/dev', number)
+    (host.root / _PARTITION / 'holders' / name).symlink_to(host.root / 'sys/block')
+
+
 @pytest.mark.parametrize('fault', mount_tables.FAULTS)
 def test_find_disk_user_unknown_root_is_user(plain: Host, fault: str) -> None:
     mount_tables.replace_tables(plain.root, fault)
@@ -146,6 +152,24 @@ def test_find_disk_user_known_root_frees_spare(
     _write(plain, path, line)
     assert _find_user(plain, _SPARE) is None
     assert _find_user(plain, _SYSTEM) == '/ is mounted from nvme0n1p2'
+
+
+@pytest.mark.parametrize(
+    ('name', 'number', 'line'),
+    [
+        ('dm-0', '253:0', '30 1 253:0 / / rw - xfs /dev/mapper/vg0-root rw'),
+        ('dm-0', '253:0', '30 1 253:0 / / rw - ext4 /dev/mapper/luks-1 rw'),
+        ('md0', '9:0', '30 1 9:0 / / rw - ext4 /dev/md0 rw'),
+    ],
+)
+def test_find_disk_user_root_above_partition_is_known(
+    plain: Host, name: str, number: str, line: str
+) -> None:
+    """The root file system is on LVM, dm-crypt or a software RAID."""
+    _add_holder(plain, name, number)
+    _write(plain, 'proc/1/mountinfo', line)
+    assert _find_user(plain, _SPARE) is None
+    assert _find_user(plain, _SYSTEM) == f'{name} on nvme0n1p2'
 
 
 def test_find_disk_user_btrfs_root_without_number_is_known(plain: Host) -> None:
@@ -175,3 +199,14 @@ def test_find_disk_user_network_boot_needs_mount_table(plain: Host) -> None:
     mount_tables.replace_tables(host.root, 'of a network boot')
     assert _find_user(host, _SPARE) is None
     assert _find_user(host, _SYSTEM) is None
+
+
+def test_find_disk_user_bind_mount_is_no_layer(plain: Host) -> None:
+    """The layers of a container are on the disk whose file it has as /etc/hosts."""
+    lines = (
+        '30 1 0:30 / / rw - overlay overlay rw,lowerdir=/docker/l/A:/docker/l/B',
+        '31 30 259:9 /docker/hosts /etc/hosts rw - ext4 /dev/nvme1n1 rw',
+    )
+    _write(plain, 'proc/1/mountinfo', '\n'.join(lines))
+    assert _find_user(plain, _SYSTEM) == _REASON
+    assert _find_user(plain, _SPARE) == '/etc/hosts is mounted from nvme1n1'

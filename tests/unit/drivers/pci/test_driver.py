@@ -48,6 +48,30 @@ def _assert_withheld(result: DiscoveryResult, reason: str) -> None:
     assert (root.resource_class, root.total, root.handles) == (None, 0, ())
 
 
+def test_classify_free_card_is_offered(host: Host, plug: Plug) -> None:
+    plug('0000:3b:00.0')
+    result = _only(host)
+    assert result.reason == 'whole card'
+    assert result.device is not None
+    device, root = result.device, result.device.root
+    assert (device.vendor, device.model, device.driver) == (
+        '10de',
+        'Tesla T4',
+        'NVIDIA',
+    )
+    assert root.name == 'compute-1_0000:3b:00.0'
+    assert (root.resource_class, root.total, root.reserved) == ('PGPU', 1, 0)
+    assert root.traits == ('OWNER_CYBORG', 'CUSTOM_NVIDIA_1EB8')
+    assert root.attributes == {
+        'rc': 'PGPU',
+        'trait0': 'OWNER_CYBORG',
+        'trait1': 'CUSTOM_NVIDIA_1EB8',
+    }
+    (handle,) = root.handles
+    assert handle.key == '0000:3b:00.0'
+    assert handle.info == handle_info('0000:3b:00.0')
+
+
 def test_discover_link_speed_survives_suspension(host: Host, plug: Plug) -> None:
     files = {'max_link_speed': '16.0 GT/s PCIe', 'numa_node': '1'}
     plug('0000:3b:00.0', files=files)
@@ -61,6 +85,20 @@ def test_discover_link_speed_survives_suspension(host: Host, plug: Plug) -> None
     restarted = Cards(host, {'offer_without_reset': False})
     restarted.restore_device(first.device)
     assert [*restarted.discover()] == [first]
+
+
+@pytest.mark.parametrize(
+    ('text', 'rate'),
+    [('8 GT/s', '8000'), ('2.5 GT/s', '2500'), ('32.0 GT/s PCIe', '32000')],
+)
+def test_discover_link_speed_of_any_kernel(
+    host: Host, plug: Plug, text: str, rate: str
+) -> None:
+    plug('0000:3b:00.0', files={'max_link_speed': text})
+    device = _only(host).device
+    assert device is not None
+    typed = {item.name: item.value for item in device.root.typed_attributes}
+    assert typed['link_speed'] == rate
 
 
 @pytest.mark.parametrize('driver', ['pci-stub', 'vfio-pci', 'mlx5_vfio_pci', None])
@@ -88,6 +126,18 @@ def test_classify_display_classes_are_offered(
     assert _only(host).device
 
 
+def test_discover_card_with_guest_is_unchanged(host: Host, plug: Plug) -> None:
+    plug('0000:3b:00.0', link=['16.0 GT/s PCIe', '16', '16.0 GT/s PCIe', '16'])
+    before = _only(host).device
+    directory = plug(
+        '0000:3b:00.0',
+        driver='vfio-pci',
+        link=['2.5 GT/s PCIe', '8', '16.0 GT/s PCIe', '16'],
+    )
+    assert (directory / 'driver').resolve().name == 'vfio-pci'
+    assert _only(host).device == before
+
+
 @pytest.mark.parametrize(
     ('fields', 'reason'),
     [
@@ -106,6 +156,18 @@ def test_classify_unfit_card_is_withheld(
 def test_classify_without_reset_option_offers_card(host: Host, plug: Plug) -> None:
     plug('0000:3b:00.0', reset=None)
     assert _only(host, offer_without_reset=True).device
+
+
+@pytest.mark.parametrize('driver', ['snd_hda_intel', 'nvidia', 'nouveau'])
+def test_classify_group_used_by_host_is_withheld(
+    host: Host, plug: Plug, driver: str
+) -> None:
+    plug('0000:3b:00.0')
+    plug('0000:3b:00.1', **{'class': '040300', 'driver': driver})
+    result = _results(host)['0000:3b:00.0']
+    _assert_withheld(
+        result, f'IOMMU group 7 also contains 0000:3b:00.1 bound to {driver}'
+    )
 
 
 @pytest.mark.parametrize('driver', [None, 'vfio-pci', 'pci-stub', 'mlx5_vfio_pci'])

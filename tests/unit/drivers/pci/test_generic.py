@@ -36,6 +36,51 @@ def _reason(host: Host, *entries: Any) -> str:
     return result.reason
 
 
+@pytest.mark.parametrize(
+    'entry',
+    [
+        {'vendor_id': '1d55'},
+        {'product_id': '1001'},
+        {'address': '*:3b:00.*'},
+        {'address': {'bus': '3[a-f]', 'function': '[0-1]'}},
+        {'class': 'ff'},
+        {'vendor_id': '1d55', 'class': '0xff00'},
+    ],
+)
+def test_discover_matching_function_is_offered(
+    host: Host, plug: Plug, entry: dict[str, Any]
+) -> None:
+    plug(_ADDRESS, _IDS, **_PLAIN)
+    plug('0000:4b:00.0', ('1234', '5678'), **{**_PLAIN, 'class': '120000'})
+    results = _results(host, entry)
+    assert [address for address, item in results.items() if item.device] == [_ADDRESS]
+
+
+def test_discover_entry_settings_apply_first_match(host: Host, plug: Plug) -> None:
+    plug(_ADDRESS, _IDS, **_PLAIN)
+    entry = {
+        'vendor_id': '1d55',
+        'resource_class': 'dsp',
+        'traits': 'fast, CUSTOM_DSP_V2',
+        'device_type': 'AICHIP',
+        'managed': 'no',
+        'physical_network': 'physnet1',
+    }
+    device = _results(host, entry, {'vendor_id': '1d55'})[_ADDRESS].device
+    assert device is not None
+    assert device.type == 'AICHIP'
+    assert device.root.resource_class == 'CUSTOM_DSP'
+    assert device.root.traits == (
+        'OWNER_CYBORG',
+        'CUSTOM_PCI_PRODUCT_ID_1001',
+        'CUSTOM_FAST',
+        'CUSTOM_DSP_V2',
+    )
+    (handle,) = device.root.handles
+    assert not handle.managed
+    assert handle.info['physical_network'] == 'physnet1'
+
+
 def test_discover_known_vendor_has_vendor_trait(host: Host, plug: Plug) -> None:
     plug(_ADDRESS, ('8086', '0b25'), **_PLAIN)
     device = _results(host, {'vendor_id': '8086'})[_ADDRESS].device
@@ -69,6 +114,19 @@ def test_discover_function_of_host_is_withheld(
 ) -> None:
     plug(_ADDRESS, ids, **fields)
     assert _reason(host, {'vendor_id': ids[0]}) == reason
+
+
+def test_discover_root_disk_controller_is_withheld(host: Host, plug: Plug) -> None:
+    directory = plug(_ADDRESS, _IDS, **{'class': '010601', 'driver': 'ahci'})
+    disk = directory / 'ata1/host0/target0:0:0/0:0:0:0/block/sda'
+    (disk / 'sda1').mkdir(parents=True)
+    (disk / 'sda1/partition').write_text('1\n')
+    (host.root / 'sys/block').mkdir()
+    (host.root / 'sys/block/sda').symlink_to(disk)
+    (host.root / 'proc').mkdir()
+    (host.root / 'proc/mounts').write_text('/dev/sda1 / ext4 rw 0 0\n')
+    reason = _reason(host, {'vendor_id': '1d55'})
+    assert reason == 'in use by the host: / is mounted from sda1'
 
 
 def test_discover_boot_drive_is_never_offered(tmp_path: Path) -> None:

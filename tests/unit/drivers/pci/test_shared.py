@@ -69,6 +69,26 @@ def test_discover_card_without_vfs_is_whole(kernel: FakeKernel) -> None:
     assert _device(_intel(kernel)).root.resource_class == 'PGPU'
 
 
+def test_vfs_at_other_addresses_are_offered_after_first_attempt(
+    kernel: FakeKernel,
+) -> None:
+    """Offset and stride may change with the number of virtual functions."""
+    kernel.disable(_FLEX)
+    offset = kernel.root / 'sys/bus/pci/devices' / _FLEX / 'sriov_offset'
+    offset.write_text('9\n')
+    driver = _intel(kernel, virtual_functions=['8086:56c0 = 4'])
+    handle, *_ = _handles(_device(driver))
+    with pytest.raises(DriverError, match='has 4 virtual functions, but none at'):
+        driver.prepare(handle)
+    handle, *_ = _handles(_device(driver))
+    assert handle.key == '0000:d9:00.1'
+    driver.prepare(handle)
+    assert driver.is_prepared(handle)
+    driver.release(handle)
+    first, *_ = _handles(_device(driver))
+    assert first.key == handle.key
+
+
 def test_vfs_created_for_first_removed_after_last(kernel: FakeKernel) -> None:
     kernel.disable(_FLEX)
     driver = _intel(kernel, virtual_functions=['8086:56c0 = 4'])
@@ -82,6 +102,17 @@ def test_vfs_created_for_first_removed_after_last(kernel: FakeKernel) -> None:
     assert [text for _, text in kernel.written] == ['0', '4']
     driver.release(first)
     assert [text for _, text in kernel.written] == ['0', '4', '0']
+
+
+def test_release_vf_in_use_keeps_vfs(kernel: FakeKernel) -> None:
+    """The kernel would remove the virtual function of the guest, too."""
+    kernel.disable(_FLEX)
+    driver = _intel(kernel, virtual_functions=['8086:56c0=4'])
+    first, *_ = _handles(_device(driver))
+    driver.prepare(first)
+    kernel.open('/dev/vfio/143')
+    driver.release(first)
+    assert kernel.written[-1][1] == '4'
 
 
 def test_prepare_with_other_vf_count_raises_busy(kernel: FakeKernel) -> None:
