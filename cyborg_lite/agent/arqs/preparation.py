@@ -183,14 +183,8 @@ class Preparation:
         driver = self._find_driver(handle)
         if driver is None:
             self._check_drivers_available(handle)
-        # The members of an active group are lost with the state.
-        is_grouped = isinstance(driver, ActivatesGroups) and driver.find_group(handle)
         with self._locks.lock(handle.control_address):
-            if not (
-                isinstance(driver, ChecksHandles)
-                and not is_grouped
-                and driver.is_prepared(handle)
-            ):
+            if driver is None or not _shows_prepared(driver, handle):
                 reason = f'The host does not show that handle {handle.key} is prepared.'
                 raise DriverError(reason=reason)
             with self._guard:
@@ -421,3 +415,12 @@ class Preparation:
                 'not answer.'
             )
             raise DriverError(reason=reason)
+
+
+def _shows_prepared(driver: Driver, handle: AllocatedHandle) -> bool:
+    """Return True if the host shows the result of ``prepare``, or it has none."""
+    if isinstance(driver, ActivatesGroups) and driver.find_group(handle):
+        return False  # the members of an active group are lost with the state
+    if isinstance(driver, ChecksHandles):
+        return driver.is_prepared(handle)
+    return not isinstance(driver, PreparesHandles)

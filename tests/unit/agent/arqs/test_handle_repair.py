@@ -17,7 +17,13 @@ from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import HostEventKind
-from tests.doubles.drivers import PreparingDriver, discovery_result, handle, refusal
+from tests.doubles.drivers import (
+    PreparingDriver,
+    ScriptedDriver,
+    discovery_result,
+    handle,
+    refusal,
+)
 
 CARD: Final = '0000:01:00.0'
 OTHER_CARD: Final = '0000:02:00.0'
@@ -36,7 +42,7 @@ class RepairContext:
         self,
         cache: Cache,
         journal: Journal,
-        driver: PreparingDriver,
+        driver: ScriptedDriver,
         longest_wait: float = 60.0,
     ) -> None:
         driver.results = [discovery_result(CARD), discovery_result(OTHER_CARD)]
@@ -196,6 +202,18 @@ def test_adopt_unknown_stores_prepared_handle(
     driver.prepared.clear()
     context.repair.repair_handles()
     assert driver.prepared == {'a'}
+
+
+def test_adopt_unknown_stores_handle_without_preparation(
+    cache: Cache, journal: Journal
+) -> None:
+    driver = ScriptedDriver(Host('compute-1', Path('/nowhere')), {})
+    context = RepairContext(cache, journal, driver)
+    cache.remove_handles(['a', 'b'])
+    context.repair.adopt_later([handle(CARD, 'a')])
+    context.repair.adopt_unknown()
+    assert cache.handles.keys() == {'a'}
+    assert context.acknowledge() == []
 
 
 def test_adopt_unknown_reports_handle_that_host_lacks(
