@@ -7,13 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Deployable
+from cyborg_lite.db.profiles import profiles
 from cyborg_lite.model.bitstreams.bitstreams import TAG
-from cyborg_lite.model.profiles.selector_keys import compile_group
-from tests.builders.alternatives import create_profile
+from cyborg_lite.model.profiles.device_profiles import ProfileChange
+from cyborg_lite.model.profiles.selector_keys import (
+    compile_group,
+    name_bitstream_attribute,
+)
 from tests.builders.bitstream_files import (
     LARGEST,
     OTHER_FUNCTION,
@@ -22,7 +28,7 @@ from tests.builders.bitstream_files import (
     xclbin,
 )
 from tests.builders.fpga_reports import FACTORY, function_trait
-from tests.builders.selector_fleets import SyncRunner, find_trait
+from tests.builders.selector_fleets import SyncRunner, create_profile, find_trait
 from tests.hosts.driver_benches import LOADING
 from tests.hosts.fpga_host import DisconnectableGlance, FpgaHost
 from tests.hosts.kernel_regions import LoadOutcome
@@ -43,6 +49,7 @@ _OF_XILINX = {
     'shell_id': _INTERFACE,
     'region_uuid': _INTERFACE,
 }
+_LOADABLE = select(Deployable.loadable)
 # A refused bind must leave nothing on the disk of the host.
 _NOTHING: list[str] = []
 
@@ -242,28 +249,15 @@ def test_placement_offers_cards_that_can_load_bitstream(
         **by_id(upload_image(real_glance, gbs(), **changes)),
     }
     compiled = compile_group('groups[0]', group, ())
-    create_profile(intel.database, (compiled,))
+    create_profile(intel.database, compiled)
     runner = SyncRunner(
         intel.database, intel.placement, BitstreamCatalog(shop, LARGEST)
     )
     runner.run()
     offers = intel.placement.list_candidates({'FPGA': 1}, {find_trait(compiled)}, ())
     assert (len(offers) > 0) == (result == 'fits')
-
-
-@pytest.mark.parametrize(
-    ('changes', 'result'), [({}, 'fits'), ({'vendor': 'xilinx'}, 'never')]
-)
-def test_explain_considers_bitstream(
-    changes: dict[str, str],
-    result: str,
-    intel: FpgaHost,
-    real_glance: RealGlance,
-    shop: DisconnectableGlance,
-) -> None:
-    uuid = upload_image(real_glance, gbs(), **changes)
-    group = {'resources:FPGA': '1', **by_id(uuid)}
-    profile = create_profile(intel.database, (group,))
+    # Groups of earlier microversions have no trait.
+    profile = create_profile(intel.database, group)
     service = ExplanationService(
         intel.database, intel.placement, catalog=BitstreamCatalog(shop, LARGEST)
     )
@@ -274,6 +268,26 @@ def test_explain_considers_bitstream(
     reasons = [item for item in explanation.warnings if item.code == 'image-refused']
     assert len(reasons) == (result == 'never')
     assert all('It is for vendor xilinx' in item.text for item in reasons)
+
+
+def test_former_groups_keep_their_bitstreams(
+    intel: FpgaHost, real_glance: RealGlance, shop: DisconnectableGlance
+) -> None:
+    """ARQs that were created before an edit are bound after it."""
+    image_key = by_id(upload_image(real_glance, gbs()))
+    compiled = compile_group('groups[0]', {'resources:FPGA': '1', **image_key}, ())
+    profile = create_profile(intel.database, compiled)
+    runner = SyncRunner(
+        intel.database, intel.placement, BitstreamCatalog(shop, LARGEST)
+    )
+    runner.run()
+    change = ProfileChange(('groups',), groups=({'resources:FPGA': '1'},))
+    intel.database.write(profiles.update_profile, profile.uuid, change, None, None)
+    runner.run()
+    stored = intel.database.read(lambda session: session.scalars(_LOADABLE).all())
+    assert [name_bitstream_attribute(compiled)] in stored
+    trait = find_trait(compiled)
+    assert not intel.placement.list_candidates({'FPGA': 1}, {trait}, ())
 
 
 # --- reboots ------------------------------------------------------------------------

@@ -64,9 +64,15 @@ def has_selectors() -> ColumnElement[bool]:
     return exists().where(_names_computed_trait())
 
 
+_GROUPS: Final = (
+    DeviceProfile.groups,
+    DeviceProfile.alternatives,
+    DeviceProfile.former_groups,
+)
+
+
 def _names_computed_trait() -> ColumnElement[bool]:
-    columns = DeviceProfile.groups, DeviceProfile.alternatives
-    texts = (cast(column, Text) for column in columns)
+    texts = (cast(column, Text) for column in _GROUPS)
     return or_(*(text.contains(TRAIT_PREFIX, autoescape=True) for text in texts))
 
 
@@ -74,23 +80,24 @@ def list_selectors(session: Session) -> tuple[Selector, ...]:
     """Return the selectors of all device profiles, in one SELECT."""
     selectors = {
         selector.trait: selector
-        for group in list_compiled_groups(session)
+        for group in list_compiled_groups(session, former=False)
         if (selector := find_selector(group)) is not None
     }
     return tuple(selectors[trait] for trait in sorted(selectors))
 
 
-def list_compiled_groups(session: Session) -> Groups:
-    """Return the groups of all device profiles that have selectors, in one SELECT."""
-    rows = session.execute(
-        select(DeviceProfile.groups, DeviceProfile.alternatives).where(
-            _names_computed_trait()
-        )
-    )
+def list_compiled_groups(session: Session, *, former: bool = True) -> Groups:
+    """Return the groups of all device profiles that have selectors, in one SELECT.
+
+    :param former: include the groups before the last edit, by which ARQs may be bound
+    """
+    rows = session.execute(select(*_GROUPS).where(_names_computed_trait()))
     return [
         as_strings(group)
-        for groups, alternatives in rows
-        for group in chain(groups, *(alternatives or ()))
+        for groups, alternatives, formerly in rows
+        for group in chain(
+            groups, *(alternatives or ()), (formerly or ()) if former else ()
+        )
         if list_computed_traits(group)
     ]
 
