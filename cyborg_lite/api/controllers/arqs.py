@@ -24,12 +24,7 @@ from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.errors.registry import find_code
 from cyborg_lite.model import uuids
-from cyborg_lite.model.arqs.arqs import (
-    RESOLVED_STATES,
-    UNREADY_STATES,
-    Arq,
-    State,
-)
+from cyborg_lite.model.arqs.arqs import RESOLVED_STATES, UNREADY_STATES, Arq, State
 from cyborg_lite.model.profiles.device_profiles import AttachTarget
 from cyborg_lite.model.profiles.grammar import is_valid_name
 from cyborg_lite.model.queries import Query

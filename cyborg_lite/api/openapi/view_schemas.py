@@ -33,7 +33,7 @@ _PLAIN: Final[dict[Any, Document]] = {
 
 
 def describe_versions(since: Microversion, until: Microversion = MAXIMUM) -> Document:
-    """Return the extension that names the microversions of an element.
+    """Return the microversions of an element, which is deprecated if it has a last one.
 
     :param until: the last microversion that has the element
     """

@@ -90,7 +90,7 @@ class CandidateFinder:
 
         :param close: close the providers for guests whose handles Nova cannot attach.
             It sends at most one request to Placement.
-        :raises ServiceUnavailable: Placement does not answer
+        :raises ServiceUnavailable: Placement or Glance does not answer
         """
         selectors = tuple(filter(None, map(find_selector, groups)))
         loadable: Mapping[str, Sequence[str]] = {}

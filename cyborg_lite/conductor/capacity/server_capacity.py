@@ -29,7 +29,7 @@ class CapacityService:
         """Return how many further servers with the groups fit on each host.
 
         :param hostname: the only host to count; None: all hosts
-        :raises ServiceUnavailable: Placement does not answer
+        :raises ServiceUnavailable: Placement or Glance does not answer
         """
         candidates = self.finder.find(groups, traits=False)
         providers = self.finder.list_capacities(
