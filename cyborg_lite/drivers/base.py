@@ -178,7 +178,10 @@ class ChecksHandles(Protocol):
     """A driver whose prepared handles can vanish while the host runs."""
 
     def is_prepared(self, handle: AllocatedHandle) -> bool:
-        """Return True if the result of ``prepare`` exists. Must be read-only."""
+        """Return True if the result of ``prepare`` exists. Must be read-only.
+
+        :raises DriverError: the host does not show whether it exists
+        """
 
 
 @runtime_checkable

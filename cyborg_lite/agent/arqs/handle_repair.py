@@ -153,8 +153,9 @@ class HandleRepair:
     def _repair_handle(self, handle: AllocatedHandle, busy_devices: set[str]) -> str:
         """Repair a handle. Return the reason if it is lost, or an empty string.
 
-        :param busy_devices: addresses of devices that another call changes; a wait for
-            each of their handles would delay other devices
+        :param busy_devices: addresses of devices that another call changes, or whose
+            driver does not answer; a wait for each of their handles would delay other
+            devices
         """
         address, previous = handle.control_address, self._failures.get(handle.uuid, '')
         if address in busy_devices:

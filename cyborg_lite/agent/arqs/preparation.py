@@ -153,6 +153,7 @@ class Preparation:
         """Prepare a handle again if the host lost it without a reboot.
 
         :raises DriverError: the handle is lost and cannot be prepared now
+        :raises ServiceUnavailable: the driver cannot tell whether the handle is lost
         """
         driver = self._discovery.find_driver(handle.control_address)
         if not (
@@ -163,7 +164,12 @@ class Preparation:
             # The recovery rebuilds handles that were prepared before a reboot.
             if not self._select_prepared([handle]):
                 return
-            if driver.is_prepared(handle):
+            try:
+                is_prepared = driver.is_prepared(handle)
+            except DriverError as error:
+                driver_name = f'The driver of device {handle.control_address}'
+                raise ServiceUnavailable(what=driver_name) from error
+            if is_prepared:
                 return
             driver.prepare(handle)
         LOG.warning(

@@ -132,11 +132,7 @@ longer, for example while it creates block devices.
         self._own.pop(handle.uuid, None)
 
     def is_prepared(self, handle: AllocatedHandle) -> bool:
-        """Return True if the instance may connect, or if SPDK does not answer."""
-        try:
-            subsystem = self._find_subsystem(handle.info['nqn'])
-        except DriverError:
-            return True  # the handle cannot be prepared again now
+        subsystem = self._find_subsystem(handle.info['nqn'])
         return subsystem is not None and _host_nqn(handle) in _list_hosts(subsystem)
 
     def _find_subsystem(self, nqn: str) -> Target | None:

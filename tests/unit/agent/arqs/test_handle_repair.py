@@ -30,8 +30,12 @@ OTHER_CARD: Final = '0000:02:00.0'
 
 
 class CheckingDriver(PreparingDriver):
+    is_silent = False  # it cannot tell what is prepared
+
     def is_prepared(self, handle: AllocatedHandle) -> bool:
         self.scan_count += 1
+        if self.is_silent:
+            raise refusal('The target does not answer.')
         return handle.uuid in self.prepared
 
 
@@ -227,6 +231,27 @@ def test_adopt_unknown_reports_handle_that_host_lacks(
         context.repair.adopt_unknown()
     assert (driver.prepared, cache.handles) == (set(), {})
     assert context.acknowledge() == [(HostEventKind.NOT_REBUILT, 'arq-of-a')]
+
+
+def test_repair_and_adopt_change_nothing_while_driver_is_silent(
+    context: RepairContext, driver: CheckingDriver, cache: Cache
+) -> None:
+    """The agent takes a handle neither as lost nor as prepared."""
+    cache.remove_handles(['a'])
+    driver.prepared.clear()
+    driver.is_silent = True
+    for _ in range(2):
+        context.repair.adopt_later([handle(CARD, 'a')])
+        context.repair.adopt_unknown()
+        context.repair.repair_handles()
+    assert (driver.prepared, set(cache.handles)) == (set(), {'b'})
+    assert context.acknowledge() == [(HostEventKind.NOT_REBUILT, 'arq-of-a')]
+    driver.is_silent = False
+    driver.prepared.add('a')
+    context.repair.adopt_later([handle(CARD, 'a')])
+    context.repair.adopt_unknown()
+    context.repair.repair_handles()
+    assert (driver.prepared, set(cache.handles)) == ({'a', 'b'}, {'a', 'b'})
 
 
 def test_adopt_unknown_ignores_handle_released_meanwhile(

@@ -143,6 +143,15 @@ def test_prepare_allows_host_of_instance(spdk: FakeSpdk, driver: SpdkTargets) ->
     assert not driver.is_prepared(handle)
 
 
+def test_is_prepared_without_answer_is_unknown(
+    spdk: FakeSpdk, driver: SpdkTargets
+) -> None:
+    handle = find_handle(driver)
+    spdk.reply = b'no JSON'
+    with pytest.raises(DriverError, match='SPDK: '):
+        driver.is_prepared(handle)
+
+
 def test_connect_waits_for_connection_of_instance(
     spdk: FakeSpdk, driver: SpdkTargets
 ) -> None:
