@@ -151,6 +151,10 @@ class Placement:
             {'in_tree': uuid} if trait is None else {'in_tree': uuid, 'required': trait}
         )
 
+    def list_providers(self, trait: str) -> tuple[TreeNode, ...]:
+        """Return the providers of all trees that have a trait."""
+        return tuple(map(_node, self._find_providers({'required': trait})))
+
     def list_hosts_with_trait(self, trait: str) -> frozenset[str]:
         """Return names of root providers whose trees contain a provider with the trait.
 

@@ -57,7 +57,10 @@ from cyborg_lite.conductor.ownership.sharing import SharingCheck
 from cyborg_lite.conductor.profiles.alternatives import AlternativeService
 from cyborg_lite.conductor.profiles.device_profiles import DeviceProfileService
 from cyborg_lite.conductor.providers.audit import PlacementAuditScheduler
-from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
+from cyborg_lite.conductor.providers.host_jobs import (
+    HostSyncJobs,
+    ProviderRemovalHandler,
+)
 from cyborg_lite.conductor.providers.selectors import SelectorsHandler
 from cyborg_lite.conductor.providers.sync import PlacementSync, PlacementSyncHandler
 from cyborg_lite.conductor.transactions import Transactions
@@ -143,6 +146,9 @@ HANDLERS: Final[Mapping[JobType, Callable[[JobDependencies], Handler]]] = {
     ),
     JobType.SELECTORS: lambda needs: SelectorsHandler(
         needs.database, needs.placement, needs.loader.catalog
+    ),
+    JobType.PROVIDER_REMOVAL: lambda needs: ProviderRemovalHandler(
+        needs.database, needs.sync_jobs
     ),
     JobType.MODE: lambda needs: ModeHandler(needs.database, needs.peers),
     JobType.RECONFIGURE: lambda needs: ReconfigureHandler(

@@ -32,6 +32,7 @@ class JobType(enum.StrEnum):
     MODE = 'mode'
     SELECTORS = 'selectors'
     RECONFIGURE = 'reconfigure'
+    PROVIDER_REMOVAL = 'provider-removal'
 
 
 class JobState(enum.StrEnum):
@@ -191,6 +192,7 @@ _JOB_KEYS: Final[Mapping[str, str]] = {
     JobType.PLACEMENT_SYNC: 'hostname',
     JobType.MODE: 'device_uuid',
     JobType.RECONFIGURE: 'device_uuid',
+    JobType.PROVIDER_REMOVAL: 'hostname',
 }
 
 
@@ -252,6 +254,15 @@ class PlacementSyncPayload(JobPayload):
     hostname: str
     # True: read all providers of the host from Placement again.
     deep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRemovalPayload(JobPayload):
+    """The removed host whose detached providers are deleted from Placement."""
+
+    TYPE = JobType.PROVIDER_REMOVAL
+
+    hostname: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,14 @@ class FakePlacement(Placement):
             and (trait is None or trait in provider.traits)
         )
 
+    def list_providers(self, trait: str) -> tuple[TreeNode, ...]:
+        self._count_call(f'GET /resource_providers?required={trait}')
+        return tuple(
+            provider.node
+            for provider in self.providers.values()
+            if trait in provider.traits
+        )
+
     def list_names_with_trait(
         self, trait: str, name: str | None = None
     ) -> frozenset[str]:

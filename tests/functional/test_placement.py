@@ -120,6 +120,9 @@ def test_list_names_with_trait_filters_by_name(placement: Placement) -> None:
     assert {first.name, second.name} <= names
     assert placement.list_names_with_trait(OWNER_NOVA, first.name) == {first.name}
     assert placement.list_names_with_trait('CUSTOM_NEVER_MADE') == frozenset()
+    nodes = placement.list_providers(OWNER_NOVA)
+    assert {first.uuid, second.uuid} <= {node.uuid for node in nodes}
+    assert placement.list_providers('CUSTOM_NEVER_MADE') == ()
 
 
 def test_list_hosts_with_trait_names_roots(placement: Placement) -> None:

@@ -8,14 +8,13 @@ from oslo_log import log
 
 from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
-from cyborg_lite.conductor.providers.sync import SyncMode, SyncResult
+from cyborg_lite.conductor.providers.sync import SyncMode
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.devices import DeviceStatus
-from cyborg_lite.model.hosts.hosts import RemovedHost
-from cyborg_lite.model.operations import NewOperation, OperationKind, SubjectType
+from cyborg_lite.model.operations import OperationKind, SubjectType
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Conductor
@@ -59,31 +58,12 @@ class HostService:
                 LOG.info('Jobs change devices of host %s: %s', host, ', '.join(uuids))
         return changed
 
-    def forget(self, host: str) -> tuple[RemovedHost, SyncResult]:
-        """Delete a host with its devices, handles, jobs, agent and providers.
-
-        :raises HostNotFound: the host has neither an agent nor devices
-        :raises ServiceAlive: the agent of the host is up
-        :raises HostInUse: ARQs of instances use the host
-        :raises ServiceUnavailable: Placement does not answer
-        """
-        removed = self._delete(host)
-        return removed, self._clear_placement(host, removed)
-
-    def _delete(self, host: str, operation: NewOperation | None = None) -> RemovedHost:
-        removed = self.database.write(hosts.forget_host, host, operation)
-        LOG.info('Deleted host %s: %s', host, removed)
-        return removed
-
-    def _clear_placement(self, host: str, removed: RemovedHost) -> SyncResult:
-        result = self.sync_jobs.sync_in_mode(host, SyncMode(deep=True, prune=True))
-        if not result.problems:
-            self.database.write(providers.delete_unused_traits, removed.provider_uuids)
-        return result
-
     @serves(Conductor.forget_host)
     def drain_and_forget(self, context: RequestContext, host: str, drain: bool) -> str:
-        """Delete a host; return the operation, which ends when Placement has no trace.
+        """Delete a host; return its operation.
+
+        The operation ends when Placement offers nothing of the host. The providers are
+        deleted later, see ``ProviderRemovalHandler``.
 
         :param drain: first put all devices into maintenance
         """
@@ -91,9 +71,12 @@ class HostService:
             self.set_status(host, DeviceStatus.MAINTAINING, DRAIN_REASON)
         kind, subject = OperationKind.FORGET, SubjectType.HOST
         operation = build_operation(context, kind, subject, host)
-        removed = self._delete(host, operation)
+        uuids = self.database.write(hosts.forget_host, host, operation)
+        LOG.info('Deleted host %s with %d providers', host, len(uuids))
         try:
-            self._clear_placement(host, removed)
+            result = self.sync_jobs.sync_in_mode(host, SyncMode(deep=True))
+            if not result.problems:
+                self.database.write(providers.delete_unused_traits, uuids)
         except CyborgError as error:
-            LOG.warning('Deleting the providers of host %s later: %s', host, error.text)
+            LOG.warning('Emptying the providers of host %s later: %s', host, error.text)
         return operation.uuid

@@ -25,7 +25,13 @@ from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.errors.providers import HostSyncBusy
-from cyborg_lite.model.jobs import Job, JobType, Owner, PlacementSyncPayload
+from cyborg_lite.model.jobs import (
+    Job,
+    JobType,
+    Owner,
+    PlacementSyncPayload,
+    ProviderRemovalPayload,
+)
 
 LOG = log.getLogger(__name__)
 
@@ -138,6 +144,32 @@ class HostSyncJobs:
                     job.uuid,
                     error.text,
                 )
+
+
+class ProviderRemovalHandler:
+    """Deletes the providers of a removed host after nova-compute has dropped them.
+
+    nova-compute reads the tree of its root provider again after ``[compute]
+    resource_provider_association_refresh``, 300 s by default, at its next periodic
+    task. Until then it fails every build if a provider of the tree is deleted
+    (``get_allocations_for_provider_tree`` in Nova: scheduler/client/report.py).
+    """
+
+    def __init__(self, database: Database, sync_jobs: HostSyncJobs) -> None:
+        self._database = database
+        self._sync_jobs = sync_jobs
+
+    def run(self, job: Job) -> Job | None:
+        """Delete the detached providers of the host of the job."""
+        hostname = read_payload(ProviderRemovalPayload, job.payload).hostname
+        self._sync_jobs.sync_in_mode(hostname, SyncMode(delete_detached=True))
+        self._database.write(queue.finish_job, job)
+        return None
+
+    def expire(self, job: Job, reason: str) -> Job | None:
+        """Mark the job as failed. Only an operator causes this: it has no deadline."""
+        self._database.write(queue.fail_job, job, reason)
+        return None
 
 
 def _is_deep(job: Job) -> bool:

@@ -77,11 +77,7 @@ class HostReader:
         actual = {
             uuid: self._read(tree.nodes[uuid]) for uuid in uuids if uuid in tree.nodes
         }
-        deletes_leftovers = bool(tree.leftovers) and (
-            prune
-            or not has_compute
-            or not self.database.read(device_owners.is_known_host, tree.hostname)
-        )
+        deletes_leftovers = prune or not has_compute
         emptied_nodes = () if deletes_leftovers else tree.leftovers
         return HostFacts(
             actual,
@@ -100,6 +96,8 @@ class HostReader:
                 if not is_emptied(actual[node.uuid])
             },
             deletes_leftovers=deletes_leftovers,
+            detaches_leftovers=bool(emptied_nodes)
+            and not self.database.read(device_owners.is_known_host, tree.hostname),
             owns_root=owns_root,
         )
 

@@ -26,6 +26,7 @@ from cyborg_lite.errors.providers import PlacementConflict
 from cyborg_lite.model.jobs import Job, PlacementSyncPayload
 from cyborg_lite.model.providers.changes import ProviderChange, ProviderProblem
 from cyborg_lite.model.providers.plan import HostTree, SyncPlan, plan_sync
+from cyborg_lite.model.traits import EMPTIED
 
 LOG = log.getLogger(__name__)
 
@@ -41,6 +42,8 @@ class SyncMode:
     # worker has sent before.
     fence: bool = False
     prune: bool = False  # delete the providers that are kept for removed devices
+    # Delete the providers that earlier syncs have detached, after the sync.
+    delete_detached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ class SyncResult:
 
     changes: tuple[ProviderChange, ...] = ()
     problems: tuple[ProviderProblem, ...] = ()
+    # Providers have left the tree of the host, and are to be deleted later.
+    has_detached: bool = False
 
 
 _QUICK: Final = SyncMode()
@@ -92,7 +97,22 @@ class PlacementSync:
             # that has been deleted.
             self.placement.invalidate_names()
             raise error
+        if mode.delete_detached:
+            self._delete_detached(hostname)
         return result
+
+    def _delete_detached(self, hostname: str) -> None:
+        """Delete the providers of a removed host that nova-compute does not know."""
+        nodes = [
+            node
+            for node in self.placement.list_providers(EMPTIED)
+            if node.parent_uuid is None and node.name.startswith(f'{hostname}_')
+        ]
+        for node in nodes:
+            self.placement.delete_provider(node.uuid)
+            LOG.info('Provider %s changed in Placement: deleted', node.name)
+        uuids = [node.uuid for node in nodes]
+        self.database.write(providers.delete_unused_traits, uuids)
 
     def rehearse(self, hostname: str, *, prune: bool = False) -> SyncResult:
         """Return the result of a deep sync without changing Placement or the database.
@@ -164,7 +184,9 @@ class PlacementSync:
         problems = (*plan.problems, *writer.problems)
         if not is_rehearsal:
             self._forget(tree, {problem.uuid for problem in problems}, progress.deleted)
-        return SyncResult(tuple(progress.changes), problems), writer.error
+        has_detached = facts.detaches_leftovers
+        result = SyncResult(tuple(progress.changes), problems, has_detached)
+        return result, writer.error
 
     def _record(self, tree: HostTree, plan: SyncPlan) -> None:
         """Store names before they are published, and changed conflicts."""
@@ -257,6 +279,8 @@ class PlacementSyncHandler:
         mode = replace(mode, fence=mode.fence or job.abandoned)
         try:
             result = self._sync.sync(hostname, mode)
+            if result.has_detached:
+                self._database.write(queue.add_removal_job, hostname)
             self._database.write(queue.finish_job, job)
         except Exception:
             if not self._database.read(queue.is_leased, job):

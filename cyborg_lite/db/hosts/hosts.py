@@ -49,7 +49,7 @@ from cyborg_lite.model.cursors import Cursor
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.hosts.events import HostEvent
-from cyborg_lite.model.hosts.hosts import HostSummary, RemovedHost
+from cyborg_lite.model.hosts.hosts import HostSummary
 from cyborg_lite.model.hosts.services import AGENT, ServiceState
 from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.operations import NewOperation
@@ -177,13 +177,15 @@ def list_changing_devices(session: Session, host: str) -> tuple[str, ...]:
 
 def forget_host(
     session: Session, host: str, operation: NewOperation | None = None
-) -> RemovedHost:
+) -> tuple[str, ...]:
     """Delete a host with its devices, handles, jobs and agent.
 
     A handle that waits for its host to clean it is deleted too: the device is gone. The
-    transaction writes a Placement sync job, which deletes the providers.
+    transaction writes a Placement sync job, which empties the providers, and a job that
+    deletes them later.
 
-    :param operation: that ends with this job; None: there is none
+    :param operation: that ends with the sync job; None: there is none
+    :returns: the uuids of the providers of the host
     :raises HostNotFound: the host has neither an agent nor devices
     :raises ServiceAlive: the agent of the host is up, and would report it again
     :raises HostInUse: ARQs of instances use the host
@@ -196,15 +198,14 @@ def forget_host(
     _check_unused(session, host)
     handles = _read_column(session, AttachHandle.uuid, host)
     providers = _read_column(session, Deployable.rp_uuid, host)
-    arqs = _delete_handles(session, host, handles)
-    jobs = _delete_jobs(session, host, handles)
-    devices = _delete_devices(session, host)
+    _delete_handles(session, host, handles)
+    _delete_jobs(session, host, handles)
+    _delete_devices(session, host)
     change(session, delete(Service).where(agent))
     sync = queue.placement_sync_job(host, deep=True)
     queue.add_job(session, replace(sync, operation=operation))
-    return RemovedHost(
-        devices, len(handles), arqs, jobs, tuple(filter(None, providers))
-    )
+    queue.add_removal_job(session, host)
+    return tuple(filter(None, providers))
 
 
 def _check_known(session: Session, host: str) -> None:
@@ -254,14 +255,13 @@ def _read_column(session: Session, column: Any, host: str) -> list[Any]:
     return list(session.scalars(statement.where(Device.hostname == host)))
 
 
-def _delete_handles(session: Session, host: str, handles: Collection[str]) -> int:
+def _delete_handles(session: Session, host: str, handles: Collection[str]) -> None:
     """Delete the handles of a host and the ARQs that wait for their release.
 
-    :returns: the number of deleted ARQs
     :raises RetryRequest: a bind has claimed a handle since the check
     """
     if not handles:
-        return 0
+        return
     owners = list(
         session.scalars(
             select(Arq.uuid)
@@ -275,12 +275,12 @@ def _delete_handles(session: Session, host: str, handles: Collection[str]) -> in
     if change(session, statement) != len(handles):
         raise RetryRequest(HandlesContended())
     if not owners:
-        return 0
+        return
     owner = Arq.uuid.in_(owners)
     _record_unbound(session, owner & (Arq.state == State.UNBIND_FAILED))
     is_deleted = and_(owner, Arq.state == State.DELETING)
     outbox.add_deletions(session, is_deleted)
-    return change(session, delete(Arq).where(is_deleted))
+    change(session, delete(Arq).where(is_deleted))
 
 
 def _record_unbound(session: Session, failed: ColumnElement[bool]) -> None:
@@ -293,14 +293,14 @@ def _record_unbound(session: Session, failed: ColumnElement[bool]) -> None:
         record_step(session, uuids, RELEASED, Actor.CONDUCTOR)
 
 
-def _delete_jobs(session: Session, host: str, handles: Collection[str]) -> int:
+def _delete_jobs(session: Session, host: str, handles: Collection[str]) -> None:
     of_handle = Job.kind.in_((JobType.RELEASE, JobType.CLEAN)) & Job.key.in_(handles)
     sync = (Job.kind == JobType.PLACEMENT_SYNC) & (Job.key == host)
     jobs = or_(of_handle, sync)
-    return administration.delete_jobs(session, jobs, 'The host was removed.')
+    administration.delete_jobs(session, jobs, 'The host was removed.')
 
 
-def _delete_devices(session: Session, host: str) -> int:
+def _delete_devices(session: Session, host: str) -> None:
     """Delete the devices of a host with their deployables and attributes."""
     deployables = list(session.scalars(_deployables_of(host)))
     if deployables:
@@ -314,7 +314,7 @@ def _delete_devices(session: Session, host: str) -> int:
     on_host = Device.hostname == host
     details = EventDetails(reason='The host was removed.')
     device_events.add_events(session, on_host, DeviceEventKind.REMOVED, details)
-    return change(session, delete(Device).where(on_host))
+    change(session, delete(Device).where(on_host))
 
 
 # --- events that agents report ---

@@ -53,6 +53,7 @@ from cyborg_lite.model.jobs import (
     NewJob,
     Owner,
     PlacementSyncPayload,
+    ProviderRemovalPayload,
     ReleasePayload,
     name_subject,
 )
@@ -617,6 +618,20 @@ def placement_sync_job(
         request_id=request_id,
         widens=deep,
     )
+
+
+def add_removal_job(session: Session, hostname: str) -> None:
+    """Add the job that deletes the detached providers of a host after a wait.
+
+    The wait begins again if the job is stored already.
+    """
+    payload = codec.dump(ProviderRemovalPayload(hostname))
+    new = NewJob(JobType.PROVIDER_REMOVAL, payload, key=hostname)
+    add_delayed_jobs(session, [(new, LONGEST_WAIT_MS)])
+    statement = update(Row).where(
+        Row.kind == new.type, Row.key == hostname, Row.state == JobState.WAITING
+    )
+    change(session, statement.values(run_after=now_ms() + LONGEST_WAIT_MS))
 
 
 def release_job(handle_uuid: str, hostname: str, request_id: str | None) -> NewJob:

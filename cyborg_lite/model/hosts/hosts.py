@@ -27,14 +27,3 @@ class HostSummary:
         if not self.devices or 0 < self.maintaining < self.devices:
             return None
         return DeviceStatus.MAINTAINING if self.maintaining else DeviceStatus.ENABLED
-
-
-@dataclass(frozen=True, slots=True)
-class RemovedHost:
-    """The numbers of rows that were deleted with a host."""
-
-    devices: int
-    handles: int
-    arqs: int  # in state Deleting
-    jobs: int
-    provider_uuids: tuple[str, ...] = ()

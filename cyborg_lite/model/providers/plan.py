@@ -51,6 +51,8 @@ class HostFacts:
     published: Mapping[str, Collection[str]]  # by uuid of a leftover: traits set on it
     deletes_leftovers: bool  # nova-compute cannot have cached them
     owns_root: bool
+    # The host was removed: leftovers leave its tree, and are deleted later.
+    detaches_leftovers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,8 @@ def _plan_removals(
         else:
             published = facts.published.get(node.uuid, ())
             removed += list_removal_operations(actual, published, fence=fence)
+            if facts.detaches_leftovers:
+                removed.append(MoveProvider(node.uuid, node.name, None))
     return freed, removed
 
 

@@ -9,7 +9,9 @@ import pytest
 
 from cyborg_lite.cmd.manage import main
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.jobs import administration
 from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.providers.providers import ProviderInventory
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG
 from tests.builders.provider_rows import add_device, change_deployable, remove_devices
@@ -91,22 +93,25 @@ def test_audit_unknown_host_is_never_changed(
     placement.providers[node.uuid].traits = frozenset({OWNER_CYBORG})
     placement.providers[node.uuid].inventories = {'PGPU': ProviderInventory(1)}
     assert run(*options, '--format', 'json') == 1
-    (line,) = parse(capsys)
-    assert (line['host'], line['uuid']) == (HOST, node.uuid)
-    assert line['outcome'].startswith('left: no agent of the host is known')
-    assert node.uuid in placement.providers
+    for line in parse(capsys):
+        assert (line['host'], line['uuid']) == (HOST, node.uuid)
+        assert line['outcome'].startswith('left: no agent of the host is known')
+    assert placement.providers[node.uuid].node.parent_uuid == root.uuid
+    assert placement.providers[node.uuid].inventories
     assert run(*options) == 1
     assert 'remove it with --host' in capsys.readouterr().out
 
 
 def test_audit_named_unknown_host_is_removed(
-    run: Run, placement: FakePlacement, capsys: Out
+    run: Run, database: Database, placement: FakePlacement
 ) -> None:
     (root,) = (provider.node for provider in placement.providers.values())
     node = placement.create_provider(str(uuid4()), f'{HOST}_gpu', root.uuid)
     placement.providers[node.uuid].traits = frozenset({OWNER_CYBORG})
     assert run('--apply', '--host', HOST) == 0
-    assert node.uuid not in placement.providers
+    assert placement.providers[node.uuid].node.parent_uuid is None
+    (job,) = database.read(administration.list_jobs)
+    assert (job.type, job.key) == (JobType.PROVIDER_REMOVAL, HOST)
 
 
 def test_audit_prune_deletes_providers_and_unused_traits(

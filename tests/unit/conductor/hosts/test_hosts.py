@@ -43,7 +43,7 @@ def hosts(database: Database, placement: FakePlacement) -> HostService:
     return HostService(database, HostSyncJobs(database, sync, create_owner(10)))
 
 
-def test_forget_drained_host_deletes_rows_and_providers(
+def test_forget_drained_host_deletes_rows_and_empties_providers(
     hosts: HostService, database: Database, placement: FakePlacement
 ) -> None:
     rp_uuid = add_card(database, 2)
@@ -54,9 +54,11 @@ def test_forget_drained_host_deletes_rows_and_providers(
     mark_down(database, HOST)
     uuid = hosts.drain_and_forget(CONTEXT, HOST, drain=False)
     assert database.read(operations.read_operation, uuid).state == 'succeeded'
-    assert rp_uuid not in placement.providers
+    assert placement.get_inventories(rp_uuid).inventories == {}
     assert not database.read(services.list_services)
-    assert not database.read(administration.list_jobs)
+    (job,) = database.read(administration.list_jobs)
+    assert job.type == JobType.PROVIDER_REMOVAL
+    assert job.due_in > 599
 
 
 def test_set_status_repeated_returns_when_placement_has_it(
@@ -104,6 +106,6 @@ def test_forget_placement_down_leaves_job(
     add_card(database, 1)
     monkeypatch.setattr(placement, 'find_provider_by_name', refuse)
     uuid = hosts.drain_and_forget(CONTEXT, HOST, drain=False)
-    (job,) = database.read(administration.list_jobs)
+    job, _removal = database.read(administration.list_jobs)
     operation = database.read(operations.read_operation, uuid)
     assert (job.key, operation.kind, operation.state) == (HOST, 'forget', 'waiting')

@@ -84,7 +84,7 @@ def test_sync_card_handed_to_nova_deletes_provider(
     assert nova_provider.uuid in placement.providers
 
 
-def test_sync_forgotten_host_deletes_providers(
+def test_sync_forgotten_host_detaches_providers(
     database: Database, placement: FakePlacement, sync: PlacementSync
 ) -> None:
     """The database knows neither devices nor an agent of the host."""
@@ -93,7 +93,24 @@ def test_sync_forgotten_host_deletes_providers(
     sync.sync('compute-2')
     database.write(forget_devices)
     sync.sync('compute-2')
+    provider = placement.providers[rp_uuid]
+    assert (provider.inventories, provider.node.parent_uuid) == ({}, None)
+    assert sync.sync('compute-2', SyncMode(delete_detached=True)) == SyncResult()
     assert rp_uuid not in placement.providers
+
+
+def test_sync_forgotten_host_old_placement_keeps_providers(
+    database: Database, placement: FakePlacement, sync: PlacementSync
+) -> None:
+    """Placement before 20.0 moves no provider; nova-compute knows the emptied one."""
+    rp_uuid = add_device(database, HOST, ADDRESS)
+    sync.sync(HOST)
+    database.write(forget_devices)
+    placement.is_old = True
+    (problem,) = sync.sync(HOST).problems
+    assert '1.37' in problem.reason
+    sync.sync(HOST, SyncMode(delete_detached=True))
+    assert placement.providers[rp_uuid].inventories == {}
 
 
 def forget_devices(session: Session) -> None:
