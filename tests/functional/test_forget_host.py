@@ -120,7 +120,7 @@ def test_forget_is_completed_after_crash(host: Host, database: Database) -> None
 def test_forget_keeps_providers_of_other_hosts(host: Host) -> None:
     foreign = host.placement.create_provider(str(uuid4()), f'x{host.name}_card', None)
     host.placement.create_custom_names((), [EMPTIED])
-    host.placement.set_traits(foreign.uuid, other.generation, {OWNER_CYBORG, EMPTIED})
+    host.placement.set_traits(foreign.uuid, foreign.generation, {OWNER_CYBORG, EMPTIED})
     forget(host)
     delete_later(host)
     assert host.placement.find_provider(foreign.uuid) is not None
