@@ -33,6 +33,7 @@ def upgrade() -> None:
     _create_reconfigurations()
     _create_deployables()
     _create_provider_traits()
+    _create_allocations()
     _create_attributes()
     _create_operations()
     _create_device_profiles()
@@ -264,6 +265,27 @@ def _create_provider_traits() -> None:
         sa.Integer,
         _not_null('rp_uuid', sa.String(36), unique=True),
         _not_null('traits', sa.JSON),
+    )
+
+
+def _create_allocations() -> None:
+    _create(
+        'audited_providers',
+        sa.Integer,
+        _not_null('rp_uuid', sa.String(36), unique=True),
+        _not_null('generation', sa.Integer),
+        _not_null('read_at', _TIME),
+    )
+    _create(
+        'allocations',
+        sa.Integer,
+        _not_null('consumer_uuid', sa.String(36)),
+        _not_null('rp_uuid', sa.String(36), index=True),
+        _not_null('resource_class', sa.String(255)),
+        _not_null('amount', sa.Integer),
+        sa.Column('unowned_since', _TIME),
+        sa.Column('has_server', sa.Boolean),
+        sa.UniqueConstraint('consumer_uuid', 'rp_uuid', 'resource_class'),
     )
 
 

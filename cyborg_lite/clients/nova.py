@@ -144,7 +144,8 @@ class Nova:
     def find_settled_node(self, uuid: str) -> str | None:
         """Return the compute node of an instance that no task changes.
 
-        A delete ends the task before it deletes the ARQs and then the allocation.
+        Nova stores the state ``deleted`` without a task before it deletes the ARQs, and
+        then the allocation.
 
         :returns: None if the instance or the node is unknown, or without a Nova
         """
@@ -155,6 +156,17 @@ class Nova:
             return None
         node = instance.get(_NODE)
         return None if node is None else str(node)
+
+    def is_migration(self, uuid: str) -> bool:
+        """Check whether a consumer of Placement is one of the last 1,000 migrations.
+
+        While an instance moves, its migration has the allocation on the old host.
+        """
+        if self._remote is None:
+            return False
+        path = f'/os-migrations?limit={_PAGE_SIZE}'
+        body = self._remote.read(self._remote.send('GET', path))
+        return any(migration['uuid'] == uuid for migration in body['migrations'])
 
     def _drop(self, events: Sequence[BoundEvent]) -> tuple[EventOutcome, ...]:
         if not self._drop_logged:

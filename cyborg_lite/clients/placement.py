@@ -444,6 +444,26 @@ class Placement:
             },
         )
 
+    def shrink_consumer(self, consumer: Consumer, provider: str) -> bool:
+        """Delete the allocation of a consumer on one provider, and keep all others.
+
+        :returns: False if the consumer has changed since it was read
+        """
+        remaining = {
+            uuid: {'resources': dict(amounts)}
+            for uuid, amounts in consumer.allocations.items()
+            if uuid != provider
+        }
+        body = {
+            'allocations': remaining,
+            'project_id': consumer.project_id,
+            'user_id': consumer.user_id,
+            'consumer_generation': consumer.generation,
+        }
+        path = f'/allocations/{quote(consumer.uuid)}'
+        response = self._remote.send('PUT', path, body, accept=(409,))
+        return response.status_code != 409
+
     def list_consumers(self, provider: str) -> frozenset[str]:
         """Return uuids of the consumers of a provider, which need not exist."""
         return frozenset(self.list_allocations(provider))

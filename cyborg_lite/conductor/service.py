@@ -53,6 +53,7 @@ from cyborg_lite.conductor.jobs.operations import OperationService
 from cyborg_lite.conductor.jobs.purging import DEFAULT_RETENTION, Purger, Retention
 from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
+from cyborg_lite.conductor.ownership.allocations import Pace
 from cyborg_lite.conductor.ownership.sharing import SharingCheck
 from cyborg_lite.conductor.profiles.alternatives import AlternativeService
 from cyborg_lite.conductor.profiles.device_profiles import DeviceProfileService
@@ -116,7 +117,7 @@ class JobDependencies:
 
 def _build_audit_handler(needs: JobDependencies) -> AuditHandler:
     audit = Audit(needs.database, needs.nova, needs.placement, needs.audit_rules)
-    sharing = SharingCheck(needs.database, needs.placement, needs.nova)
+    sharing = SharingCheck(needs.database, needs.placement)
     count = needs.metrics.count_finding
     return AuditHandler(needs.database, audit, needs.reap_orphans, sharing, count)
 
@@ -206,6 +207,7 @@ class ConductorSettings:
     max_backlog: int = 500_000  # notifications
     hardware_sets: HardwareSets = field(default_factory=HardwareSets)
     max_unbound_requests: int = 100  # of a project; -1: any number
+    audit_rate: int = 50  # requests to Placement per second
 
 
 class ConductorService:
@@ -304,7 +306,9 @@ class ConductorService:
             metrics=self._metrics,
             bind_rules=settings.rules,
             audit_rules=AuditRules(
-                settings.orphan_grace, settings.rules.require_allocation
+                settings.orphan_grace,
+                settings.rules.require_allocation,
+                Pace(settings.audit_rate, self._stopping.wait),
             ),
             playbooks=PlaybookRunner(settings.job_lease, self._stopping),
             hardware_sets=settings.hardware_sets,

@@ -123,8 +123,21 @@ repeated. Raise it if the devices of a host take longer to prepare.
         min=0,
         help="""
 Seconds between two audits, for all conductors together. An audit logs orphans: ARQs of
-instances that Nova has deleted, ARQs that were never bound, and attach handles without
-an ARQ. 0 turns it off; cyborg-lite-manage audit runs one audit by hand.
+instances that Nova has deleted, ARQs that were never bound, attach handles without an
+ARQ, and allocations without an ARQ. 0 turns it off; cyborg-lite-manage audit runs one
+audit by hand.
+""",
+    ),
+    cfg.IntOpt(
+        'audit_rate',
+        default=50,
+        min=1,
+        max=1000,
+        help="""
+Requests per second that an audit sends to Placement at most. It reads the allocations
+of a provider only if the generation of the provider has changed, or once per day. So
+only the first audit of a large cloud is long. Lower it if audits load Placement too
+much.
 """,
     ),
     cfg.IntOpt(

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.conductor.arqs.audit import Audit, AuditRules
 from cyborg_lite.conductor.arqs.binding import BindRules, build_bind_job
+from cyborg_lite.conductor.ownership.allocations import Pace
 from cyborg_lite.db.arqs import binding, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, AttachHandle, FormerServer, Job
@@ -26,6 +27,7 @@ from tests.doubles.instances import FakeInstances
 EVERYBODY = Scope(project_id=None)
 GRACE = 3600.0
 LONG_AGO = datetime(2020, 2, 29, 12, 0, tzinfo=UTC)
+IMPATIENT = Pace(1000, lambda seconds: None)
 RULES = BindRules(deadline=240, event_deadline=300, require_allocation=True)
 
 
@@ -40,7 +42,7 @@ class Cloud:
 
     @property
     def audit(self) -> Audit:
-        rules = AuditRules(GRACE, self.require_allocation)
+        rules = AuditRules(GRACE, self.require_allocation, IMPATIENT)
         return Audit(self.database, self.servers, self.consumers, rules)
 
     def find(self) -> AuditReport:

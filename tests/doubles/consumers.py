@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from cyborg_lite.clients.placement import Consumer, Placement, ProviderTraits
 from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.model.providers.providers import TreeNode
 
 
 class FakeConsumers(Placement):
@@ -51,6 +52,12 @@ class FakeConsumers(Placement):
             for uuid, consumer in self._consumers.items()
             if provider in consumer.providers
         }
+
+    def list_providers(self, trait: str) -> tuple[TreeNode, ...]:
+        """Return no provider: the allocations of each one are always read."""
+        if self.is_down:
+            raise ServiceUnavailable(what='Placement')
+        return ()
 
     def get_usages(self, uuid: str) -> Mapping[str, int]:
         if self.is_down:

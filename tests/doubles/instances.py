@@ -12,6 +12,7 @@ class FakeInstances(Nova):
 
     def __init__(self) -> None:
         self.hosts: dict[str, str | None] = {}
+        self.migrations: set[str] = set()
         self.busy: set[str] = set()
         """Instances with a running task."""
         self.is_down = False
@@ -36,3 +37,6 @@ class FakeInstances(Nova):
             raise ServiceUnavailable(what='Nova')
         is_settled = self.configured and uuid not in self.busy
         return self.hosts.get(uuid) if is_settled else None
+
+    def is_migration(self, uuid: str) -> bool:
+        return uuid in self.migrations

@@ -51,6 +51,8 @@ class Rules:
     """Running task of an instance."""
     vm_states: dict[str, str] = field(default_factory=dict)
     """State of an instance. The default is active."""
+    moves: list[str] = field(default_factory=list)
+    """Uuids of migrations."""
     sees_all: bool = True  # False: the caller is not an administrator
     largest_page: int = 1000
 
@@ -109,6 +111,8 @@ class FakeNova(ThreadedServer):
     def show(self, path: str) -> tuple[int, dict[str, Any]]:
         """Return the answer to a GET."""
         address, _, query = path.partition('?')
+        if address.endswith('/os-migrations'):
+            return 200, {'migrations': [{'uuid': item} for item in self.rules.moves]}
         before, _, uuid = address.partition('/servers')
         if before == address:
             return 200, {'versions': [{'id': 'v2.1', 'status': 'CURRENT'}]}

@@ -335,6 +335,20 @@ class FakePlacement(Placement):
         self._count_call(f'GET /allocations/{uuid}')
         return self.consumers.get(uuid)
 
+    def shrink_consumer(self, consumer: Consumer, provider: str) -> bool:
+        self._count_call(f'PUT /allocations/{consumer.uuid}')
+        if self.consumers.get(consumer.uuid) != consumer:
+            return False
+        remaining = {k: v for k, v in consumer.allocations.items() if k != provider}
+        self.consumers[consumer.uuid] = replace(
+            consumer, allocations=remaining, generation=consumer.generation + 1
+        )
+        if not remaining:
+            del self.consumers[consumer.uuid]
+        for uuid in consumer.allocations:
+            self.providers[uuid].touch()
+        return True
+
     def list_allocations(self, provider: str) -> Mapping[str, Mapping[str, int]]:
         self._count_call(f'GET /resource_providers/{provider}/allocations')
         return {

@@ -309,6 +309,39 @@ def test_allocation_increments_generation(cloud: Cloud) -> None:
     assert placement.get_inventories(node.uuid).generation > stocked.generation
 
 
+def test_each_allocation_raises_listed_generation(cloud: Cloud) -> None:
+    """The audit reads only providers whose generation has changed."""
+    placement = cloud.placement
+    node = fresh(placement)
+    traits = placement.set_traits(node.uuid, node.generation, {OWNER_CYBORG})
+    placement.set_inventories(node.uuid, traits.generation, GPUS)
+    generations = []
+    for _ in range(3):
+        nodes = placement.list_providers(OWNER_CYBORG)
+        generations += [item.generation for item in nodes if item.uuid == node.uuid]
+        cloud.allocate(node.uuid, {'PGPU': 1})
+    assert generations == sorted(set(generations))
+    assert len(generations) == 3
+
+
+def test_shrink_consumer_keeps_other_providers(cloud: Cloud) -> None:
+    placement = cloud.placement
+    nodes = [fresh(placement), fresh(placement)]
+    for node in nodes:
+        placement.set_inventories(node.uuid, node.generation, GPUS)
+    consumer = cloud.allocate(nodes[0].uuid, {'PGPU': 2})
+    stored = placement.find_consumer(consumer.uuid)
+    assert stored is not None
+    assert placement.shrink_consumer(stored, nodes[1].uuid)
+    # The consumer has another generation now.
+    assert not placement.shrink_consumer(stored, nodes[0].uuid)
+    latest = placement.find_consumer(consumer.uuid)
+    assert latest is not None
+    assert latest.allocations == {nodes[0].uuid: {'PGPU': 2}}
+    assert placement.shrink_consumer(latest, nodes[0].uuid)
+    assert placement.find_consumer(consumer.uuid) is None
+
+
 def test_delete_in_use_raises(cloud: Cloud) -> None:
     placement = cloud.placement
     root = fresh(placement)

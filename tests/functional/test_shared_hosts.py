@@ -2,6 +2,7 @@
 """A host on which Nova has vGPUs as well, in a real Placement with a fake Nova."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -30,14 +31,16 @@ def nova() -> Iterator[FakeNova]:
 
 
 @pytest.fixture
-def audit(
+def audit(  # noqa: PLR0913  # fixtures
     host: Host,
     nova: FakeNova,
     tmp_path: Path,
     pytestconfig: pytest.Config,
     capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Audit:
     """Return a function that runs the audit; it returns differences by provider."""
+    monkeypatch.setattr(time, 'sleep', lambda seconds: None)
     file = tmp_path / 'cyborg-lite.conf'
     file.write_text(
         f'[database]\nconnection = sqlite:///{tmp_path}/cyborg_lite.sqlite\n'
@@ -50,7 +53,8 @@ def audit(
         status = main.main([*options, '--format', 'json'])
         lines = json.loads(capsys.readouterr().out)
         own = [line for line in lines if line['host'] in ('', host.name)]
-        assert status == int(any(line['outcome'] != 'repaired' for line in lines))
+        outcomes = {line['outcome'] for line in lines} - {'repaired'}
+        assert status == (2 if 'cannot be told' in outcomes else int(bool(outcomes)))
         return {line['uuid']: line['what'] for line in own}
 
     return run
@@ -62,8 +66,10 @@ def test_audit_names_provider_and_instance_of_nova(
     of_host = '--host', host.name
     assert audit(*of_host) == {}
     instance = host.allocate(host.gpu)
-    assert audit(*of_host) == {}  # the instance may be building
     nova.rules.servers[instance] = host.name
+    nova.rules.vm_states[instance] = 'deleted'
+    assert audit(*of_host) == {}  # Nova has not deleted its allocation yet
+    nova.rules.vm_states[instance] = 'active'
     assert instance in audit(*of_host)[host.gpu]
     name = f'{host.name}_pci_0000_41_00_0'
     card = host.placement.create_provider(str(uuid4()), name, host.root.uuid)
@@ -73,6 +79,22 @@ def test_audit_names_provider_and_instance_of_nova(
     assert 'also has PGPU' in differences[card.uuid]
     host.remote.send('DELETE', f'/allocations/{instance}')
     host.placement.delete_provider(card.uuid)
+    assert audit(*of_host) == {}
+
+
+def test_audit_clears_leak_if_nova_has_no_server(
+    host: Host, nova: FakeNova, audit: Audit
+) -> None:
+    of_host = '--host', host.name
+    leak, living = host.allocate(host.gpu), host.allocate(host.gpu)
+    nova.rules.servers[living] = host.name
+    nova.rules.tasks[living] = 'rebooting'
+    nova.rules.failures = 1
+    assert 'Nova' in audit(*of_host, '--apply')['']
+    assert host.placement.list_consumers(host.gpu) == {leak, living}
+    assert 'Nova has no such server' in audit(*of_host)[host.gpu]
+    assert leak in audit(*of_host, '--apply')[host.gpu]
+    assert host.placement.list_consumers(host.gpu) == {living}
     assert audit(*of_host) == {}
 
 

@@ -129,6 +129,7 @@ def build(
         placement_audit_interval=conf.conductor.placement_audit_interval,
         audit_interval=conf.conductor.audit_interval,
         orphan_grace=conf.conductor.orphan_grace,
+        audit_rate=conf.conductor.audit_rate,
         reap_orphans=conf.conductor.reap_orphans,
         metrics_host=conf.conductor.metrics_host,
         metrics_ports=_metrics_ports(conf),

@@ -3,6 +3,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -14,12 +15,10 @@ from cyborg_lite.cmd.support import database
 from cyborg_lite.cmd.support.parsers import Parsers, add_command
 from cyborg_lite.cmd.support.text_table import format_table
 from cyborg_lite.conductor.arqs.audit import Audit, AuditRules
-from cyborg_lite.conductor.ownership.sharing import SharingCheck
-from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.ownership import device_owners
+from cyborg_lite.conductor.ownership.allocations import AllocationCheck, Pace
 from cyborg_lite.errors.base import CyborgError
-from cyborg_lite.model.arqs.audit import AuditFinding
-from cyborg_lite.model.ownership.sharing import SharingFinding
+from cyborg_lite.model.arqs.audit import AuditFinding, Remedy
+from cyborg_lite.model.ownership.allocations import UnownedAllocation
 
 _HEADER: Final = 'ARQ', 'PROBLEM', 'HOST', 'OUTCOME', 'REASON', 'REMEDY'
 _UNDECIDED: Final = 'none: an operator must decide'
@@ -65,6 +64,7 @@ def _audit(conf: cfg.ConfigOpts) -> int:
             if command.grace is None
             else command.grace,
             require_allocation=conf.conductor.require_allocation,
+            pace=Pace(conf.conductor.audit_rate, time.sleep),
         )
         nova, placement = Nova.from_config(conf), Placement.from_config(conf)
         audit = Audit(db, nova, placement, rules)
@@ -75,37 +75,42 @@ def _audit(conf: cfg.ConfigOpts) -> int:
         ]
         if command.apply:
             audit.delete_former_servers()
-        allocations, obstacle = _list_allocations(db, placement, nova)
+        allocations, obstacle = _check_allocations(audit.allocations, command.apply)
     failed_checks = (*report.failed_checks, *obstacle)
     if command.format == 'json':
-        findings = [*_documents(outcomes), *map(_allocation_document, allocations)]
+        findings = [*_documents(outcomes), *_allocation_documents(allocations)]
         document = {'findings': findings, 'doubts': failed_checks}
         print(json.dumps(document, indent=2))
     else:
-        rows = [_HEADER, *_rows(outcomes), *map(_allocation_row, allocations)]
+        rows = [_HEADER, *_rows(outcomes), *_allocation_rows(allocations)]
         print(format_table(rows, 'No orphaned ARQ: nothing to do.'))
     for check in failed_checks:
         print(check, file=sys.stderr)
-    open_outcomes = {outcome for _, outcome in outcomes} - {_DONE}
-    if open_outcomes or allocations:
+    if {outcome for _, outcome in (*outcomes, *allocations)} - {_DONE}:
         return 1
     return 2 if failed_checks else 0
 
 
-def _list_allocations(
-    db: Database, placement: Placement, nova: Nova
-) -> tuple[list[SharingFinding], tuple[str, ...]]:
-    """Return the allocations without an ARQ, and the reason if some are unknown."""
-    check = SharingCheck(db, placement, nova)
-    findings: list[SharingFinding] = []
+def _check_allocations(
+    check: AllocationCheck, applies: bool
+) -> tuple[list[tuple[UnownedAllocation, str]], tuple[str, ...]]:
+    """Return the allocations without an ARQ with their outcomes.
+
+    :param applies: delete those whose server does not exist in Nova
+    :returns: also the reason if some allocations are unknown
+    """
+    outcomes: list[tuple[UnownedAllocation, str]] = []
     try:
-        for host in db.read(device_owners.list_hosts):
-            findings += check.find_unowned_allocations(host)
+        for item in check.find_unowned():
+            outcome = _REPORTED
+            if applies and not item.has_server:
+                outcome = _DONE if check.clear(item) else _SKIPPED
+            outcomes.append((item, outcome))
     except CyborgError as error:
-        return findings, (
+        return outcomes, (
             f'Allocations without an ARQ cannot be determined: {error.text}',
         )
-    return findings, ()
+    return outcomes, ()
 
 
 def _outcome(audit: Audit, finding: AuditFinding) -> str:
@@ -126,9 +131,16 @@ def _rows(outcomes: Iterable[tuple[AuditFinding, str]]) -> Iterator[Sequence[obj
         yield (*subject, text, finding.reason, _proposal(finding))
 
 
-def _allocation_row(finding: SharingFinding) -> Sequence[object]:
-    text = _OUTCOME_TEXTS[_REPORTED]
-    return '-', finding.problem, finding.hostname, text, finding.reason, _UNDECIDED
+def _allocation_rows(
+    outcomes: Iterable[tuple[UnownedAllocation, str]],
+) -> Iterator[Sequence[object]]:
+    for item, outcome in outcomes:
+        subject = '-', item.problem, item.hostname
+        yield (*subject, _OUTCOME_TEXTS[outcome], item.reason, _propose(item))
+
+
+def _propose(item: UnownedAllocation) -> str:
+    return _UNDECIDED if item.has_server else Remedy.CLEAR
 
 
 # The keys of the JSON objects are stable.
@@ -153,14 +165,19 @@ def _documents(
         }
 
 
-def _allocation_document(finding: SharingFinding) -> dict[str, object]:
+def _allocation_documents(
+    outcomes: Iterable[tuple[UnownedAllocation, str]],
+) -> Iterator[dict[str, object]]:
     absent = dict.fromkeys(('arq', 'state', 'handle', 'job', 'touched_at'))
-    return {
-        **absent,
-        'instance': finding.instance_uuid,
-        'host': finding.hostname,
-        'trouble': finding.problem,
-        'reason': finding.reason,
-        'proposal': _UNDECIDED,
-        'outcome': _REPORTED,
-    }
+    for item, outcome in outcomes:
+        yield {
+            **absent,
+            'instance': item.consumer_uuid,
+            'host': item.hostname,
+            'provider': item.rp_uuid,
+            'since': str(item.unowned_since),
+            'trouble': item.problem,
+            'reason': item.reason,
+            'proposal': _propose(item),
+            'outcome': outcome,
+        }

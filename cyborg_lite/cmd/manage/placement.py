@@ -2,6 +2,7 @@
 """``cyborg-lite-manage placement audit``: compares Placement with the database."""
 
 import sys
+import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -15,6 +16,7 @@ from cyborg_lite.cmd.support.json_output import print_records
 from cyborg_lite.cmd.support.parsers import Parsers, add_command, add_group
 from cyborg_lite.cmd.support.text_table import Columns
 from cyborg_lite.conductor.jobs.runner import create_owner
+from cyborg_lite.conductor.ownership.allocations import AllocationCheck, Pace
 from cyborg_lite.conductor.ownership.sharing import SharingCheck
 from cyborg_lite.conductor.providers import pruning
 from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
@@ -22,6 +24,7 @@ from cyborg_lite.conductor.providers.sync import PlacementSync, SyncMode
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.model.ownership.allocations import AllocationProblem
 from cyborg_lite.model.text import format_count
 from cyborg_lite.model.traits import OWNER_CYBORG
 
@@ -84,7 +87,8 @@ def add_parsers(parsers: Parsers) -> None:
     audit.add_argument(
         '--apply',
         action='store_true',
-        help='repair the providers of this service in Placement',
+        help='repair the providers of this service in Placement, and delete '
+        'allocations without an ARQ whose server does not exist in Nova',
     )
     audit.add_argument(
         '--prune',
@@ -112,9 +116,13 @@ def _audit(conf: cfg.ConfigOpts) -> int:
         # Pruning deletes the records of the names.
         published = db.read(providers.list_published_traits)
         lines = [line for host in hosts for line in auditor.audit(host, applies)]
-        sharing = SharingCheck(db, placement, Nova.from_config(conf))
+        sharing = SharingCheck(db, placement)
         for host in hosts:
             lines += _list_until_error(host, _sharing_lines(sharing, host))
+        pace = Pace(conf.conductor.audit_rate, time.sleep)
+        check = AllocationCheck(db, placement, Nova.from_config(conf), pace)
+        unowned = _unowned_lines(check, hosts, applies)
+        lines += _list_until_error('', unowned)
         if not command.of_host:
             unknown = _unknown_host_lines(auditor, placement, hosts)
             lines += _list_until_error('', unknown)
@@ -169,8 +177,26 @@ def _list_until_error(host: str, lines: Iterator[Line]) -> Iterator[Line]:
 def _sharing_lines(sharing: SharingCheck, host: str) -> Iterator[Line]:
     """Yield the conflicts with another service that uses our resource classes."""
     for finding in sharing.check_host(host):
-        name, uuid = finding.provider_name, finding.provider_uuid
+        name, uuid = finding.provider_name, finding.rp_uuid
         yield Line(host, name, uuid, finding.reason, _SKIPPED)
+
+
+def _unowned_lines(
+    check: AllocationCheck, hosts: Collection[str], applies: bool
+) -> Iterator[Line]:
+    """Yield the allocations without an ARQ on the hosts.
+
+    :param applies: delete those whose server does not exist in Nova
+    """
+    for item in check.find_unowned():
+        if item.hostname not in hosts:
+            continue
+        is_leak = item.problem is AllocationProblem.LEAKED
+        outcome = _PLANNED if is_leak and not applies else _SKIPPED
+        if is_leak and applies and check.clear(item):
+            outcome = _DONE
+        name, uuid = item.provider_name, item.rp_uuid
+        yield Line(item.hostname, name, uuid, item.reason, outcome)
 
 
 def _unknown_host_lines(

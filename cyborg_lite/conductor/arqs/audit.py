@@ -6,7 +6,7 @@ changed within the grace period are skipped. An instance that may be running nev
 its device.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,9 +16,11 @@ from oslo_log import log
 
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
+from cyborg_lite.conductor.ownership.allocations import AllocationCheck, Pace
 from cyborg_lite.db.arqs import audit
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.ownership import allocations
 from cyborg_lite.db.profiles import former_servers
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.arqs.arqs import State
@@ -42,6 +44,7 @@ class AuditRules:
 
     grace: float  # seconds since the last change of an ARQ or handle
     require_allocation: bool  # False: an instance may have a device without allocation
+    pace: Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +56,32 @@ class Audit:
     placement: Placement
     rules: AuditRules
 
+    @property
+    def allocations(self) -> AllocationCheck:
+        """The check of the allocations in Placement."""
+        return AllocationCheck(
+            self.database, self.placement, self.nova, self.rules.pace
+        )
+
     def find_orphans(self) -> AuditReport:
         """Return all findings, and the checks that could not be made.
 
         :raises CyborgError: the database does not answer
         """
-        before = self.database.read(clock.read_time_before, self.rules.grace)
         findings: list[AuditFinding] = []
         failed_checks: set[str] = set()
+        if self.rules.require_allocation:
+            self._refresh_allocations(failed_checks)
+        checks_allocations = self.rules.require_allocation and not failed_checks
+        before = self.database.read(clock.read_time_before, self.rules.grace)
         for page in self._read_pages(audit.list_arqs_with_device, before):
-            findings += self._check_instances(page, failed_checks)
+            missing = self._find_missing_instances(page, failed_checks)
+            findings += map(
+                _report_gone, (s for s in page if s.instance_uuid in missing)
+            )
+            if checks_allocations:
+                existing = [s for s in page if s.instance_uuid not in missing]
+                findings += self._check_allocations(existing)
         for page in self._read_pages(audit.list_abandoned_arqs, before):
             findings += map(_report_abandoned, page)
         lost_binds = self.database.read(audit.list_lost_binds, before)
@@ -126,27 +145,16 @@ class Audit:
             yield page
             last = page[-1].id
 
-    def _check_instances(
-        self, page: Sequence[Suspect], failed_checks: set[str]
-    ) -> Iterator[AuditFinding]:
-        """Yield ARQs whose instance does not exist or lacks the allocation."""
-        instances = {suspect.instance_uuid or '' for suspect in page}
-        missing = self._find_missing_instances(instances, failed_checks)
-        for suspect in page:
-            if suspect.instance_uuid in missing:
-                reason = f'Instance {suspect.instance_uuid} does not exist in Nova.'
-                yield AuditFinding(
-                    AuditProblem.SERVER_GONE, suspect, reason, Remedy.DELETE
-                )
-        if self.rules.require_allocation:
-            existing = [
-                suspect for suspect in page if suspect.instance_uuid not in missing
-            ]
-            yield from self._check_allocations(existing, failed_checks)
+    def _refresh_allocations(self, failed_checks: set[str]) -> None:
+        try:
+            self.allocations.refresh()
+        except CyborgError as error:
+            failed_checks.add(f'Allocations cannot be determined: {error.text}')
 
     def _find_missing_instances(
-        self, instances: set[str], failed_checks: set[str]
+        self, page: Sequence[Suspect], failed_checks: set[str]
     ) -> frozenset[str]:
+        instances = {suspect.instance_uuid or '' for suspect in page}
         try:
             missing = self.nova.find_missing_instances(instances)
         except CyborgError as error:
@@ -156,29 +164,30 @@ class Audit:
             failed_checks.add(f'{_INSTANCES_UNKNOWN}: [nova] is not configured.')
         return missing or frozenset()
 
-    def _check_allocations(
-        self, page: Sequence[Suspect], failed_checks: set[str]
-    ) -> Iterator[AuditFinding]:
-        by_provider: dict[str, list[Suspect]] = defaultdict(list)
-        for suspect in page:
-            if suspect.state is not State.BIND_FAILED and suspect.device_rp_uuid:
-                by_provider[suspect.device_rp_uuid].append(suspect)
-        for provider, suspects in by_provider.items():
-            try:
-                consumers = self.placement.list_allocations(provider)
-            except CyborgError as error:
-                failed_checks.add(f'Allocations cannot be determined: {error.text}')
-                return
-            numbers = Counter[tuple[str, str]]()  # by instance and resource class
-            for suspect in suspects:
-                instance, name = suspect.instance_uuid or '', suspect.resource_class
-                if instance not in consumers:
-                    yield self._report_unallocated(suspect)
-                    continue
-                numbers[instance, name] += 1
-                allocated = consumers[instance].get(name, 0)
-                if name and numbers[instance, name] > allocated:
-                    yield _report_excess(suspect, allocated)
+    def _check_allocations(self, page: Sequence[Suspect]) -> Iterator[AuditFinding]:
+        """Yield ARQs whose instance lacks the allocation, or has too little of it."""
+        suspects = [
+            suspect
+            for suspect in page
+            if suspect.state is not State.BIND_FAILED and suspect.device_rp_uuid
+        ]
+        providers = {suspect.device_rp_uuid or '' for suspect in suspects}
+        amounts = self.database.read(allocations.list_amounts, providers)
+        numbers = Counter[tuple[str, str, str]]()
+        for suspect in suspects:
+            provider, instance = (
+                suspect.device_rp_uuid or '',
+                suspect.instance_uuid or '',
+            )
+            consumers = amounts.get(provider, {})
+            if instance not in consumers:
+                yield self._report_unallocated(suspect)
+                continue
+            name = suspect.resource_class
+            numbers[provider, instance, name] += 1
+            allocated = consumers[instance].get(name, 0)
+            if name and numbers[provider, instance, name] > allocated:
+                yield _report_excess(suspect, allocated)
 
     def _report_unallocated(self, suspect: Suspect) -> AuditFinding:
         """Propose the deletion only if the instance is on no host.
@@ -200,6 +209,11 @@ class Audit:
             )
         reason = f'{reason}. It may be running: heal its allocations, or delete it.'
         return AuditFinding(AuditProblem.NO_ALLOCATION, suspect, reason)
+
+
+def _report_gone(suspect: Suspect) -> AuditFinding:
+    reason = f'Instance {suspect.instance_uuid} does not exist in Nova.'
+    return AuditFinding(AuditProblem.SERVER_GONE, suspect, reason, Remedy.DELETE)
 
 
 def _report_excess(suspect: Suspect, allocated: int) -> AuditFinding:

@@ -4,9 +4,9 @@
 import logging
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from oslo_log import log
 
@@ -18,9 +18,11 @@ from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.base import CyborgError
-from cyborg_lite.model.arqs.audit import AuditReport
+from cyborg_lite.model.arqs.audit import AuditReport, Remedy
 from cyborg_lite.model.hosts.services import CONDUCTOR, ServiceState
 from cyborg_lite.model.jobs import AuditPayload, Job, JobType, NewJob
+from cyborg_lite.model.ownership.allocations import UnownedAllocation
+from cyborg_lite.model.ownership.sharing import SharingFinding
 from cyborg_lite.model.queries import Query
 
 LOG = log.getLogger(__name__)
@@ -54,29 +56,48 @@ class AuditHandler:
                     finding.remedy,
                 )
         self.audit.delete_former_servers()
-        if self.sharing is not None:
-            self._check_sharing(self.sharing)
+        unowned, failed_checks = self._check_placement()
         if job.operations:
-            result = _describe_report(report)
+            checks = (*report.failed_checks, *failed_checks)
+            result = {
+                'findings': _describe(report, unowned)[:_MAX_FINDINGS],
+                'failed_checks': checks,
+            }
             self.database.write(operations.record_result, job.operations, result)
         self.database.write(queue.finish_job, job)
         return None
 
-    def _check_sharing(self, sharing: SharingCheck) -> None:
+    def _check_placement(
+        self,
+    ) -> tuple[tuple[UnownedAllocation, ...], tuple[str, ...]]:
+        """Log what is wrong in Placement.
+
+        :returns: the allocations without an ARQ, and the checks that could not be made
+        """
+        allocations = self.audit.allocations
+        unowned: tuple[UnownedAllocation, ...] = ()
         try:
-            for hostname in self.database.read(device_owners.list_hosts):
-                for finding in sharing.check_host(hostname):
-                    self.count_finding(finding.problem)
-                    LOG.warning(
-                        'Audit: %s, host %s, provider %s (%s): %s',
-                        finding.problem,
-                        hostname,
-                        finding.provider_name,
-                        finding.provider_uuid,
-                        finding.reason,
-                    )
+            unowned = allocations.find_unowned()
+            findings: list[UnownedAllocation | SharingFinding] = [*unowned]
+            if self.sharing is not None:
+                for hostname in self.database.read(device_owners.list_hosts):
+                    findings += self.sharing.check_host(hostname)
+                    allocations.pace.pause()
         except CyborgError as error:
-            LOG.warning('Audit is incomplete: allocations not checked: %s', error.text)
+            check = f'Placement is not checked: {error.text}'
+            LOG.warning('Audit is incomplete: %s', check)
+            return unowned, (check,)
+        for finding in findings:
+            self.count_finding(finding.problem or '')
+            LOG.warning(
+                'Audit: %s, host %s, provider %s (%s): %s',
+                finding.problem,
+                finding.hostname,
+                finding.provider_name,
+                finding.rp_uuid,
+                finding.reason,
+            )
+        return unowned, ()
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """Finish the job: the next audit does the same work."""
@@ -84,18 +105,33 @@ class AuditHandler:
         return None
 
 
-# Any: JSON.
-def _describe_report(report: AuditReport) -> dict[str, Any]:
-    findings = [
+def _describe(
+    report: AuditReport, unowned: Sequence[UnownedAllocation]
+) -> list[dict[str, str | None]]:
+    """Return the findings as JSON; those of an allocation have no ARQ."""
+    of_arqs: list[dict[str, str | None]] = [
         {
             'problem': finding.problem,
             'arq': finding.suspect.uuid,
             'reason': finding.reason,
             'remedy': finding.remedy,
         }
-        for finding in report.findings[:_MAX_FINDINGS]
+        for finding in report.findings
     ]
-    return {'findings': findings, 'failed_checks': list(report.failed_checks)}
+    of_allocations: list[dict[str, str | None]] = [
+        {
+            'problem': item.problem,
+            'arq': None,
+            'consumer': item.consumer_uuid,
+            'provider': item.rp_uuid,
+            'host': item.hostname,
+            'since': str(item.unowned_since),
+            'reason': item.reason,
+            'remedy': None if item.has_server else Remedy.CLEAR,
+        }
+        for item in unowned
+    ]
+    return of_arqs + of_allocations
 
 
 def _log_report(report: AuditReport) -> None:

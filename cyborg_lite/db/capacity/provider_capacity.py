@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Providers with their free capacity, and with the instances whose ARQs name them."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -169,28 +168,14 @@ def _sentence(statement: str, reason: str) -> str:
 
 
 def list_own_providers(session: Session, hostname: str) -> tuple[OwnProvider, ...]:
-    """Return the providers of the devices of a host, in two SELECTs."""
-    instances: defaultdict[str, set[str]] = defaultdict(set)
-    arqs = select(Arq.device_rp_uuid, Arq.instance_uuid).where(
-        Arq.hostname == hostname,
-        Arq.device_rp_uuid.is_not(None),
-        Arq.instance_uuid.is_not(None),
-    )
-    for provider, instance in session.execute(arqs):
-        if provider is not None and instance is not None:
-            instances[provider].add(instance)
+    """Return the providers of the devices of a host."""
     deployables = (
-        select(Deployable.rp_uuid, Deployable.name, Deployable.resource_class)
+        select(Deployable.rp_uuid, Deployable.resource_class)
         .join(Device, Device.id == Deployable.device_id)
         .where(Device.hostname == hostname, Deployable.rp_uuid.is_not(None))
         .order_by(Deployable.name)
     )
     return tuple(
-        OwnProvider(
-            uuid=row.rp_uuid or '',
-            name=row.name,
-            resource_class=valid_symbol(row.resource_class or ''),
-            instances=frozenset(instances[row.rp_uuid or '']),
-        )
-        for row in session.execute(deployables)
+        OwnProvider(uuid or '', valid_symbol(name or ''))
+        for uuid, name in session.execute(deployables)
     )

@@ -196,6 +196,35 @@ class ProviderTraits(Base):
     traits: Mapped[list[str]] = mapped_column(JSON)
 
 
+class AuditedProvider(Base):
+    """A provider whose allocations an audit has copied into ``allocations``."""
+
+    __tablename__ = 'audited_providers'
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    rp_uuid: Mapped[str] = mapped_column(String(36), unique=True)
+    # The provider generation in Placement before the copy.
+    generation: Mapped[int]
+    read_at: Mapped[datetime]
+
+
+class Allocation(Base):
+    """An allocation in Placement, as the last audit of its provider has read it."""
+
+    __tablename__ = 'allocations'
+    __table_args__ = (UniqueConstraint('consumer_uuid', 'rp_uuid', 'resource_class'),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    consumer_uuid: Mapped[str] = mapped_column(String(36))
+    rp_uuid: Mapped[str] = mapped_column(String(36), index=True)
+    resource_class: Mapped[str] = mapped_column(String(255))
+    amount: Mapped[int]
+    # NULL, both: an ARQ explains the allocation, or no audit has confirmed that none
+    # does. See UnownedAllocation.
+    unowned_since: Mapped[datetime | None]
+    has_server: Mapped[bool | None]
+
+
 class Attribute(_Timed, _Numbered, Base):
     """A key and a value that describe a deployable."""
 

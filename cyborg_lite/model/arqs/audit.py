@@ -27,6 +27,7 @@ class Remedy(enum.StrEnum):
     DELETE = 'delete the ARQ and release its attach handle'
     END_BIND = 'fail the bind, release its attach handles and notify Nova'
     RELEASE = 'release the attach handle again'
+    CLEAR = 'delete the allocation in Placement'
 
 
 STATES_WITH_INSTANCE: Final = frozenset(

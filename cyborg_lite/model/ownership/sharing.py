@@ -2,7 +2,7 @@
 """Conflicts with another service that uses the same resource classes on a host."""
 
 import enum
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from cyborg_lite.model.providers.providers import TreeNode
@@ -12,17 +12,14 @@ class SharingProblem(enum.StrEnum):
     """Conflicts that an audit reports."""
 
     SHARED_CLASS = 'shared-class'
-    NO_ARQ = 'no-arq'
 
 
 @dataclass(frozen=True, slots=True)
 class OwnProvider:
-    """A provider of this service, and the instances whose ARQs name it."""
+    """A provider of this service."""
 
     uuid: str
-    name: str
     resource_class: str
-    instances: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +28,9 @@ class SharingFinding:
 
     problem: SharingProblem
     hostname: str
-    provider_uuid: str
+    rp_uuid: str
     provider_name: str
     reason: str
-    instance_uuid: str | None = None  # None: the problem is not of one instance
 
 
 def find_shared_class(
@@ -55,36 +51,3 @@ def find_shared_class(
     )
     problem = SharingProblem.SHARED_CLASS
     return SharingFinding(problem, hostname, node.uuid, node.name, reason)
-
-
-def list_unknown_consumers(
-    provider: OwnProvider, consumers: Collection[str]
-) -> tuple[str, ...]:
-    """Return the consumers of a provider that have no ARQ for it."""
-    return tuple(sorted({*consumers} - provider.instances))
-
-
-def find_foreign_instances(
-    hostname: str, provider: OwnProvider, nodes: Mapping[str, str | None]
-) -> tuple[SharingFinding, ...]:
-    """Return a finding for each instance on the host without an ARQ.
-
-    :param nodes: compute nodes of the instances that have no running task
-    """
-    name = provider.resource_class
-    return tuple(
-        SharingFinding(
-            SharingProblem.NO_ARQ,
-            hostname,
-            provider.uuid,
-            provider.name,
-            f'Instance {instance} has allocated {name} without an ARQ. If its flavor '
-            f'requests {name}, it has no device of this service: add '
-            'trait:OWNER_CYBORG=forbidden to the flavor, and create the instance '
-            'again. If the database was restored from a backup, the instance may use '
-            'a device that the database shows as free.',
-            instance,
-        )
-        for instance, node in nodes.items()
-        if node == hostname
-    )

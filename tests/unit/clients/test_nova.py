@@ -183,6 +183,13 @@ def test_find_settled_node_ignores_changing_instances(fake: FakeNova) -> None:
     assert create_nova_client(None).find_settled_node(idle) is None
 
 
+def test_is_migration_knows_migrations_only(fake: FakeNova) -> None:
+    migration, instance = str(uuid4()), str(uuid4())
+    fake.rules.moves = [migration]
+    nova = create_nova_client(fake.endpoint)
+    assert (nova.is_migration(migration), nova.is_migration(instance)) == (True, False)
+
+
 def test_is_spawned_reads_state_and_task(fake: FakeNova) -> None:
     active, building, resizing, missing = (str(uuid4()) for _ in range(4))
     fake.rules.servers = dict.fromkeys((active, building, resizing), 'compute-1')

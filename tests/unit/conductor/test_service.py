@@ -18,6 +18,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.model.jobs import JobType
 from tests.builders.bind_rules import RULES
+from tests.builders.orphans import IMPATIENT
 from tests.support.api.conductor import LocalConductor
 
 
@@ -33,7 +34,7 @@ def build_dependencies(database: Database) -> JobDependencies:
         sync_jobs=Mock(),
         metrics=Metrics(),
         bind_rules=RULES,
-        audit_rules=AuditRules(grace=60, require_allocation=True),
+        audit_rules=AuditRules(60, require_allocation=True, pace=IMPATIENT),
         playbooks=Mock(),
     )
 

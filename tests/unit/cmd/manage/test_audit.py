@@ -2,6 +2,7 @@
 """Tests of ``cyborg-lite-manage audit`` with fake Nova and Placement services."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from uuid import uuid4
 
@@ -28,6 +29,9 @@ class Bench:
         options: list[str],
     ) -> None:
         self.cloud = Cloud(database)
+        providers = Answer(200, {'resource_providers': []})
+        path = 'GET /resource_providers?required=OWNER_CYBORG'
+        placement.answers[path] = providers
         self.nova = nova
         self.placement = placement
         self._options = [*options, 'audit']
@@ -38,8 +42,8 @@ class Bench:
         self.nova.rules.servers[instance] = 'compute-1'
         consumer = self.cloud.consumers.find_consumer(instance)
         assert consumer is not None
-        (provider,) = consumer.providers
-        self.path = f'GET /resource_providers/{provider}/allocations'
+        (self.provider,) = consumer.providers
+        self.path = f'GET /resource_providers/{self.provider}/allocations'
         self.allocate(instance)
         return uuid, instance
 
@@ -53,8 +57,11 @@ class Bench:
 
 @pytest.fixture
 def bench(
-    write_config: Callable[..., list[str]], database: Database
+    write_config: Callable[..., list[str]],
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Bench]:
+    monkeypatch.setattr(time, 'sleep', lambda seconds: None)
     with FakeNova() as nova, HttpService() as placement:
         lines = (
             f'[nova]\nendpoint_override = {nova.endpoint}\nconnect_retries = 0\n'
@@ -75,6 +82,7 @@ def test_audit_without_findings_returns_0(bench: Bench, capsys: Out) -> None:
 def test_audit_apply_deletes_arq_of_deleted_instance(bench: Bench, capsys: Out) -> None:
     uuid, instance = bench.bind()
     del bench.nova.rules.servers[instance]
+    bench.allocate()
     assert bench.audit('--apply', '--format', 'json') == 0
     document = json.loads(capsys.readouterr().out)
     assert document['doubts'] == []
@@ -103,12 +111,36 @@ def test_audit_lists_allocation_without_arq(bench: Bench, capsys: Out) -> None:
     assert (finding['trouble'], finding['outcome']) == ('no-arq', 'told')
     assert (finding['arq'], finding['instance']) == (None, guest)
     assert finding['host'] == 'compute-1'
+    assert (finding['provider'], finding['proposal']) == (
+        bench.provider,
+        'none: an operator must decide',
+    )
     assert bench.audit() == 1
     (line,) = capsys.readouterr().out.splitlines()[1:]
     assert line.startswith('-')
-    assert f'Instance {guest} has allocated PGPU without an ARQ' in line
-    del bench.nova.rules.servers[guest]
-    assert bench.audit() == 0
+    assert f'Instance {guest} has allocated 1 PGPU without an ARQ' in line
+
+
+def test_audit_apply_clears_leaked_allocation(bench: Bench, capsys: Out) -> None:
+    _uuid, instance = bench.bind()
+    guest = str(uuid4())
+    bench.allocate(instance, guest)
+    allocations = {bench.provider: {'resources': {'PGPU': 1}}}
+    owner = {'project_id': 'p', 'user_id': 'u', 'consumer_generation': 1}
+    bench.placement.answers |= {
+        f'GET /allocations/{guest}': Answer(200, {'allocations': allocations, **owner}),
+        f'PUT /allocations/{guest}': Answer(204),
+    }
+    assert bench.audit('--format', 'json') == 1
+    (finding,) = json.loads(capsys.readouterr().out)['findings']
+    assert (finding['trouble'], finding['instance']) == ('leaked-allocation', guest)
+    assert finding['proposal'] == 'delete the allocation in Placement'
+    assert all(request.method == 'GET' for request in bench.placement.requests)
+    assert bench.audit('--apply', '--format', 'json') == 0
+    (finding,) = json.loads(capsys.readouterr().out)['findings']
+    assert finding['outcome'] == 'done'
+    (put,) = (item for item in bench.placement.requests if item.method == 'PUT')
+    assert json.loads(put.body) == {'allocations': {}, **owner}
 
 
 def test_audit_nova_unreachable_returns_2(bench: Bench, capsys: Out) -> None:

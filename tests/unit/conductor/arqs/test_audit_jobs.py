@@ -70,9 +70,7 @@ def test_audit_job_reports_conflicts_with_nova(
     foreign = str(uuid4())
     cloud.consumers.allocate(foreign, [arq.device_rp_uuid or ''], PROJECT)
     cloud.servers.hosts[foreign] = HOST
-    placement = FakePlacement()
-    placement.list_allocations = cloud.consumers.list_allocations  # type: ignore[method-assign]  # of the builder
-    sharing = SharingCheck(database, placement, cloud.servers)
+    sharing = SharingCheck(database, FakePlacement())
 
     def count(problem: str) -> None:
         counts[problem] += 1
@@ -82,11 +80,11 @@ def test_audit_job_reports_conflicts_with_nova(
     )
     assert handler.run(due(database)) is None
     assert counts == {'no-arq': 1}
-    assert f'Instance {foreign} has allocated PGPU without an ARQ' in caplog.text
+    assert f'Instance {foreign} has allocated 1 PGPU without an ARQ' in caplog.text
     assert owners(database) == [uuid]
     cloud.servers.is_down = True
     handler.run(due(database))
-    assert 'Audit is incomplete: allocations not checked' in caplog.text
+    assert 'Audit is incomplete: Placement is not checked' in caplog.text
 
 
 def test_audit_job_expired_is_finished(database: Database) -> None:
