@@ -96,6 +96,9 @@ def test_allocation_of_deleted_server_is_leaked(cloud: LeakyCloud) -> None:
     (later,) = cloud.check.find_unowned()
     assert later.unowned_since == leak.unowned_since
     assert cloud.database.read(allocations.list_leaked) == (later,)
+    # A deletion need not raise the generation of the provider.
+    del cloud.placement.consumers[consumer]
+    assert cloud.find() == []
 
 
 def test_allocation_of_server_without_arq_has_advice(cloud: LeakyCloud) -> None:
