@@ -8,6 +8,7 @@ from typing import Final
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.controllers import (
     arqs,
+    attention,
     bitstreams,
     cleanings,
     deployables,
@@ -57,6 +58,7 @@ ROUTES: Final[Mapping[str, type[Resource]]] = {
     '/v2/attributes': deployables.AttributeCollection,
     '/v2/attributes/{uuid}': deployables.AttributeResource,
     '/v2/bitstreams': bitstreams.BitstreamCollection,
+    '/v2/attention': attention.AttentionCollection,
     '/v2/operations': operations.OperationCollection,
     '/v2/operations/{uuid}': operations.OperationResource,
     '/v2/operations/{uuid}/retry': operations.RetryOperation,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands ``openstack accelerator service ...``: the daemons of the service."""
+"""Commands on the service itself: its daemons, and what waits for an operator."""
 
 import argparse
 from typing import Any, Final
@@ -18,6 +18,33 @@ _COLUMNS: Final = {
     'version': 'Version',
     'heartbeat_at': 'Heartbeat At',
 }
+
+_ATTENTION_COLUMNS: Final = {
+    'severity': 'Severity',
+    'kind': 'Kind',
+    'since': 'Since',
+    'hostname': 'Host',
+    'object': 'Object',
+    'reason': 'Reason',
+    'command': 'Command',
+}
+
+
+class ListAttention(ListCommand):
+    """List everything that waits for an operator, and the command that helps."""
+
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument('--kind', metavar='<kind>', help='Only this kind')
+        parser.add_argument('--host', metavar='<host>', help='Only this host')
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        query = {'kind': parsed_args.kind, 'hostname': parsed_args.host}
+        items = self.api.call('GET', '/attention', query=query)['attention']
+        rows = [
+            {**item, 'object': f'{item["object_type"]} {item["object_id"]}'}
+            for item in items
+        ]
+        return build_rows(_ATTENTION_COLUMNS, rows)
 
 
 def _list_services(api: AcceleratorApi, **query: str | None) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from cyborg_lite.db import attention
 from cyborg_lite.db.arqs import usages
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import deployables
@@ -59,6 +60,7 @@ class Transactions:
     show_topology = _reads(
         Conductor.show_host_topology, host_topology.read_host_topology
     )
+    list_attention = _reads(Conductor.list_attention, attention.list_attention)
     list_hosts = _reads(Conductor.list_hosts, hosts.list_hosts)
     delete_service = _writes(Conductor.delete_service, services.delete_service)
     list_services = _reads(Conductor.list_services, services.list_services)

@@ -9,6 +9,12 @@ from cyborg_lite.policies import base
 def list_rules() -> list[policy.DocumentedRuleDefault]:
     return [
         base.build_rule(
+            'cyborg:attention:get_all',
+            base.ADMIN,
+            'List everything that waits for an operator.',
+            'GET /v2/attention',
+        ),
+        base.build_rule(
             'cyborg:job:get_one',
             base.ADMIN,
             'Show the progress of a programming job. Users other than '

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Step
 from cyborg_lite.model.arqs.project_limits import ResourceUse
 from cyborg_lite.model.arqs.usages import UsageQuery, UsageReport
+from cyborg_lite.model.attention import AttentionItem
 from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
 from cyborg_lite.model.bitstreams.listing import ListedBitstream
 from cyborg_lite.model.capacity.explanations import Explanation
@@ -539,6 +540,9 @@ class Conductor(Protocol):
         :raises OperationNotFound: the operation does not exist
         :raises OperationRefused: a job is a failed release, or there is no job
         """
+
+    def list_attention(self, context: RequestContext) -> tuple[AttentionItem, ...]:
+        """Return what waits for an operator, at most 1,000 items of a kind."""
 
     def list_services(
         self, context: RequestContext, query: Query

@@ -73,6 +73,7 @@ def _operations(recorder: Recorder, cloud: KeystoneCloud) -> None:
         )
     path = f'/v2/operations/{uuid}'
     recorder.ask('list_operations', '/v2/operations?kind=connect&state=failed')
+    recorder.ask('show_attention', '/v2/attention?kind=failed_job')
     for action in ('retry', 'cancel'):
         recorder.ask(f'{action}_operation', f'{path}/{action}')
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations in the responses of the API."""
+"""Operations, and what waits for an operator, in the responses of the API."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -19,6 +19,7 @@ from cyborg_lite.api.views.shapes import (
     source,
 )
 from cyborg_lite.api.views.view import LINKS, ListView, View
+from cyborg_lite.model.attention import AttentionKind, ObjectType, Severity
 from cyborg_lite.model.bitstreams.program_jobs import ProgramState, ProgramStep
 from cyborg_lite.model.operations import (
     Operation,
@@ -165,3 +166,30 @@ class OperationList(ListView):
 
     operations = [OperationView]
     operations_links = optional(LINKS)
+
+
+class AttentionView(View):
+    """Something that waits for an operator.
+
+    ``since`` is null if the time is not known, and ``hostname`` if the item belongs to
+    no host. ``object_id`` is a uuid, or the name of a host.
+    """
+
+    kind = enum_of(AttentionKind)
+    severity = enum_of(Severity)
+    since = nullable(datetime)
+    hostname = TEXT_OR_NULL
+    object_type = enum_of(ObjectType)
+    object_id = str
+    object_name = str
+    reason = str
+    command = str
+
+
+class AttentionList(View):
+    """Everything that waits for an operator, the most severe kinds first."""
+
+    _path = 'v2/attention'
+
+    attention = [AttentionView]
+    links = LINKS

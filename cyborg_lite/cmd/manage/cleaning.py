@@ -10,15 +10,7 @@ from cyborg_lite.cmd.support.json_output import print_records
 from cyborg_lite.cmd.support.parsers import Parsers, add_command, add_group
 from cyborg_lite.cmd.support.text_table import Columns
 from cyborg_lite.db.devices import cleanings
-from cyborg_lite.model.devices.cleaning import OPERATOR_STATES, UncleanUnit
-
-_REASON_WIDTH: Final = 60  # characters in the table; JSON has the whole text
-
-
-def _shorten_reason(unit: UncleanUnit) -> str:
-    is_long = len(unit.reason) > _REASON_WIDTH
-    return f'{unit.reason[: _REASON_WIDTH - 3]}...' if is_long else unit.reason
-
+from cyborg_lite.model.devices.cleaning import OPERATOR_STATES
 
 _COLUMNS: Final[Columns] = {
     'HOST': 'hostname',
@@ -26,8 +18,8 @@ _COLUMNS: Final[Columns] = {
     'UNIT': 'unit',
     'STATE': 'state',
     'STEP': 'progress',
-    'AGE': lambda unit: f'{unit.age:.0f} s',
-    'REASON': _shorten_reason,
+    'SINCE': lambda unit: unit.since.isoformat(sep=' ', timespec='seconds'),
+    'REASON': 'reason',
 }
 
 

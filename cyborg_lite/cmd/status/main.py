@@ -7,6 +7,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import asdict
 from datetime import datetime
 from typing import Final
 
@@ -20,24 +21,27 @@ from cyborg_lite.cmd.support.json_output import is_json, run_command
 from cyborg_lite.cmd.support.one_line_errors import one_line_errors
 from cyborg_lite.cmd.support.parsers import Parsers, add_command, add_plain_command
 from cyborg_lite.cmd.support.text_table import format_table
+from cyborg_lite.db.attention import list_attention
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.hosts import services
-from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.db.ownership import device_owners
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.model.attention import AttentionItem, Severity
 from cyborg_lite.model.hosts.services import Service
-from cyborg_lite.model.jobs import JobCount, JobState, JobType, job_key
+from cyborg_lite.model.jobs import JobCount, JobState
 
 __all__ = ['main', 'runtime']
 
 PROG: Final = 'cyborg-lite-status'
 _DESCRIPTION: Final = (
-    'Show the state of the daemons, jobs and hosts of a deployment, or check whether '
+    'Show what waits for an operator, and the daemons and jobs, or check whether '
     'it can be upgraded.'
 )
 
 # Number of missed heartbeats after which a daemon is shown as down.
 _MISSED_HEARTBEATS: Final = 3
 _NO_JOB: Final = 'none'
+_NOTHING: Final = 'Nothing waits for an operator.'
+_NEVER: Final = 'No daemon has ever started. Start cyborg-lite-conductor.'
 _CONDUCTOR: Final = 'cyborg-lite-conductor'
 _CONDUCTOR_HEARTBEAT: Final = 30  # seconds; for agents the interval is an option
 
@@ -85,42 +89,45 @@ def _show(conf: cfg.ConfigOpts) -> int:
         daemons = db.read(services.list_services)
         current = db.read(clock.read_time_before, 0)
         counts = db.read(queue.count_jobs)
-        conflicts = db.read(device_owners.list_contested_devices)
-        sync_jobs = db.read(administration.list_jobs, [JobType.PLACEMENT_SYNC])
+        items = db.read(list_attention)
     down_after = _MISSED_HEARTBEATS * max(
         _CONDUCTOR_HEARTBEAT, conf.agent.heartbeat_interval
     )
     ages = {daemon.uuid: _heartbeat_age(daemon, current) for daemon in daemons}
     down = {uuid for uuid, age in ages.items() if age > down_after}
-    failed = sum(count.count for count in counts if count.state is JobState.FAILED)
-    problems = []
-    if not daemons:
-        problems.append('No daemon has ever started. Start cyborg-lite-conductor.')
-    if failed:
-        problems.append(
-            'For the errors of failed jobs run `openstack accelerator operation list`.'
-        )
-    for job in sync_jobs:
-        if job.last_error:
-            host = job_key(job.type, job.payload)
-            problems.append(
-                f'Placement is not up to date for host {host}: {job.last_error}'
-            )
-    problems += [
-        f'Device {device.control_address} of host {device.hostname} is not '
-        f'schedulable. {device.reason}'
-        for device in conflicts
-    ]
     tables = _daemon_rows(daemons, ages, down), _job_rows(counts)
     if is_json(conf):
         daemon_rows, job_rows = map(_name_columns, tables)
         job_rows = [row for row in job_rows if row['jobs'] != _NO_JOB]
-        document = {'daemons': daemon_rows, 'jobs': job_rows, 'problems': problems}
+        attention = [
+            {
+                **asdict(item),
+                'severity': item.severity,
+                'since': item.since and item.since.isoformat(),
+                'command': item.command,
+            }
+            for item in items
+        ]
+        document = {'attention': attention, 'daemons': daemon_rows, 'jobs': job_rows}
         print(json.dumps(document, indent=2))
     else:
-        paragraphs = [*map(format_table, tables), *problems]
-        print('\n\n'.join(paragraphs))
-    return int(bool(down or problems))
+        none = _NEVER if not daemons else _NOTHING
+        paragraphs = [*map(_describe, items)] or [none]
+        print('\n\n'.join([*paragraphs, *map(format_table, tables)]))
+    is_urgent = any(item.severity is not Severity.INFO for item in items)
+    return int(bool(down or is_urgent or not daemons))
+
+
+def _describe(item: AttentionItem) -> str:
+    """Return an item in three lines; the last one is a command."""
+    since = item.since and f' since {item.since.isoformat(" ", "seconds")}'
+    place = item.hostname and f' on host {item.hostname}'
+    return (
+        f'{item.severity.upper()} {item.kind}{place}{since or ""}: '
+        f'{item.object_type} {item.object_name or item.object_id}\n'
+        f'  {item.reason}\n'
+        f'  Run: {item.command}'
+    )
 
 
 def _name_columns(rows: Sequence[Sequence[object]]) -> list[dict[str, object]]:

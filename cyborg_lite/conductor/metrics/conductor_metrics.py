@@ -19,6 +19,7 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 
 from cyborg_lite.conductor.jobs.notifications import BacklogCollector
+from cyborg_lite.conductor.metrics.attention_metrics import AttentionCollector
 from cyborg_lite.conductor.metrics.capacity_metrics import CapacityCollector
 from cyborg_lite.conductor.metrics.database_metrics import DatabaseCollector
 from cyborg_lite.conductor.metrics.device_metrics import DeviceCollector
@@ -186,6 +187,7 @@ class Metrics:
         self.registry.register(DeviceCollector(database))
         self.registry.register(CapacityCollector(database))
         self.registry.register(BacklogCollector(database))
+        self.registry.register(AttentionCollector(database))
 
     def format_text(self) -> str:
         """Return all metrics in the text format of Prometheus."""
@@ -214,7 +216,7 @@ class _JobCollector(DatabaseCollector):
             ),
             GaugeMetricFamily(
                 'cyborg_lite_job_queue_age_seconds',
-                'Time for which the oldest due job has waited for a worker.',
+                'Time for which the oldest job has waited, also between attempts.',
                 labels=['kind'],
             ),
         )

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Health and telemetry of the devices, as Prometheus metrics."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from prometheus_client.core import GaugeMetricFamily
 
 from cyborg_lite.conductor.metrics.database_metrics import DatabaseCollector
-from cyborg_lite.db.devices import cleanings, devices
+from cyborg_lite.db.devices import devices
 from cyborg_lite.model.devices.devices import DeviceRecord
 from cyborg_lite.model.devices.telemetry import Usage, telemetry_values
 from cyborg_lite.model.queries import Query
@@ -22,12 +21,8 @@ class DeviceCollector(DatabaseCollector):
         return _create_families()
 
     def _add_samples(self, families: Sequence[GaugeMetricFamily]) -> None:
-        health_family, usage_family, error_family, lost_family, unclean_family = (
-            families
-        )
+        health_family, usage_family, error_family = families
         records = self._database.read(devices.list_devices, Query())
-        lost_arqs = self._database.read(devices.count_lost_arqs)
-        unclean = self._database.read(cleanings.list_unclean_units)
         for device in records:
             labels = _device_labels(device)
             health_family.add_metric([*labels, device.health.value], 1)
@@ -36,11 +31,6 @@ class DeviceCollector(DatabaseCollector):
                 usage_family.add_metric([*labels, name], value)
             for kind, count in usage.counters.items():
                 error_family.add_metric([*labels, kind], count)
-        for hostname, number in lost_arqs.items():
-            lost_family.add_metric([hostname], number)
-        backlog = Counter((unit.hostname, unit.state.value) for unit in unclean)
-        for place, number in backlog.items():
-            unclean_family.add_metric(list(place), number)
 
 
 def _device_labels(device: DeviceRecord) -> tuple[str, str, str]:
@@ -64,15 +54,5 @@ def _create_families() -> tuple[GaugeMetricFamily, ...]:
             'cyborg_lite_device_errors',
             'Errors since the last reboot of the host.',
             labels=[*device_labels, 'kind'],
-        ),
-        GaugeMetricFamily(
-            'cyborg_lite_lost_arqs',
-            'Bound ARQs whose device is gone, failed or missing.',
-            labels=['hostname'],
-        ),
-        GaugeMetricFamily(
-            'cyborg_lite_unclean_units',
-            'Units that are withheld until they are clean.',
-            labels=['hostname', 'state'],
         ),
     )

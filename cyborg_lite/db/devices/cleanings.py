@@ -26,7 +26,6 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite import codec
 from cyborg_lite.db.core.change import change
-from cyborg_lite.db.core.clock import now_ms
 from cyborg_lite.db.core.query import Collection, list_page
 from cyborg_lite.db.core.records import AnyRow, From, Record
 from cyborg_lite.db.core.tables import (
@@ -411,7 +410,7 @@ _UNCLEAN: Final = Record(
     reason=func.coalesce(
         func.nullif(AttachHandle.clean_reason, ''), JobRow.last_error, ''
     ),
-    age=From(lambda age: float(age or 0) / 1000, now_ms() - JobRow.created_at),
+    since=func.coalesce(AttachHandle.updated_at, AttachHandle.created_at),
 )
 
 

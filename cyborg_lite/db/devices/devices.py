@@ -9,8 +9,8 @@ is usable again as soon as the device is.
 import functools
 import json
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -285,14 +285,18 @@ def check_device_exists(
         raise DeviceNotFound(uuid=device)
 
 
-def count_lost_arqs(session: Session) -> Mapping[str, int]:
-    """Return the number of bound ARQs with a lost device, by host."""
-    statement = (
-        _select_in_use(Row.hostname, func.count())
-        .where(Arq.state == State.BOUND, is_lost())
-        .group_by(Row.hostname)
+def list_lost_arqs(session: Session) -> tuple[tuple[DeviceImpact, datetime], ...]:
+    """Return the bound ARQs with a lost device, and since when."""
+    changed = case(
+        (Row.health.in_(UNUSABLE_HEALTH), Row.health_since),
+        else_=func.coalesce(AttachHandle.updated_at, AttachHandle.created_at),
     )
-    return {row[0]: row[1] for row in session.execute(statement)}
+    rows = session.execute(
+        _select_in_use(*_IMPACT.columns, changed.label('since'))
+        .where(Arq.state == State.BOUND, is_lost())
+        .order_by(Row.hostname, Arq.id)
+    )
+    return tuple((_IMPACT.read(row), row.since) for row in rows)
 
 
 # Any: the columns of the caller.

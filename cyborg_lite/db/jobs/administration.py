@@ -65,9 +65,15 @@ def list_jobs(
 
 
 def list_longest_waits(session: Session) -> dict[str, float]:
-    """Return the seconds for which the oldest due job has waited, by job type."""
-    waiting = Row.state == JobState.WAITING, Row.run_after <= now_ms()
-    oldest = select(Row.kind, now_ms() - func.min(Row.run_after)).where(*waiting)
+    """Return the seconds for which the oldest job has waited, by job type.
+
+    A due job waits since it was due. A job whose last attempt has failed waits since it
+    was created, also between two attempts.
+    """
+    has_error = Row.last_error != ''
+    waiting = Row.state == JobState.WAITING, has_error | (Row.run_after <= now_ms())
+    start = case((has_error, Row.created_at), else_=Row.run_after)
+    oldest = select(Row.kind, now_ms() - func.min(start)).where(*waiting)
     return {
         kind: float(waited) / 1000
         for kind, waited in session.execute(oldest.group_by(Row.kind))

@@ -4,6 +4,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from sqlalchemy import and_, case, or_, select, union, update
@@ -22,8 +23,10 @@ from cyborg_lite.model.ownership.owners import OwnedDevice
 class ContestedDevice:
     """A device that Cyborg and another service manage."""
 
+    uuid: str
     hostname: str
     control_address: str
+    health_since: datetime
     reason: str
 
 

@@ -168,7 +168,7 @@ class UncleanUnit:
     state: CleanState
     progress: str  # the running step, as ``i/n name``; empty: none
     reason: str  # why the clean waits or has failed
-    age: float  # seconds since the clean job was written; 0: there is no job
+    since: datetime  # the last change of the unit
 
 
 _STATE_AFTER_USE: Final = {

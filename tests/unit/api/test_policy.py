@@ -119,6 +119,7 @@ ROUTES: Final = [
     ('cyborg:cleaning:get_all', ADMINS, [f'GET /devices/{U}/cleanings']),
     ('cyborg:cleaning:retry', ADMINS, [f'POST /devices/{U}/cleanings/retry']),
     ('cyborg:cleaning:accept', ADMINS, [f'POST /devices/{U}/cleanings/accept']),
+    ('cyborg:attention:get_all', ADMINS, ['GET /attention']),
     ('cyborg:host:get_all', ADMINS, ['GET /hosts']),
     ('cyborg:host:get_one', ADMINS, ['GET /hosts/compute-1']),
     ('cyborg:host:update', ADMINS, ['PATCH /hosts/compute-1']),

@@ -11,11 +11,13 @@ import yaml
 from cyborg_lite.api.metrics import ApiMetrics
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.model.attention import KINDS
 from tests.servers.databases import database_fixture
 
 database = database_fixture('sqlite')
 
 ROOT: Final = Path(__file__).parents[3]
+RUNBOOK: Final = (ROOT / 'doc' / 'source' / 'runbook.rst').read_text()
 PAGE: Final = (ROOT / 'doc' / 'source' / 'monitoring.rst').read_text()
 RULES: Final = (ROOT / 'etc' / 'prometheus' / 'cyborg-lite.rules.yml').read_text()
 DASHBOARD: Final = (ROOT / 'etc' / 'grafana' / 'cyborg-lite.json').read_text()
@@ -50,6 +52,31 @@ def test_queries_use_exported_metrics(metric_names: set[str], text: str) -> None
 
 
 def test_page_has_row_per_alert() -> None:
-    (group,) = yaml.safe_load(RULES)['groups']
-    alerts = [rule['alert'] for rule in group['rules']]
+    general, _ = yaml.safe_load(RULES)['groups']
+    alerts = [rule['alert'] for rule in general['rules']]
     assert re.findall(r'^   \* - ``(CyborgLite\w+)``$', PAGE, re.MULTILINE) == alerts
+
+
+def test_kinds_have_alert_with_severity_and_runbook() -> None:
+    _, group = yaml.safe_load(RULES)['groups']
+    alerts = {rule['alert']: rule for rule in group['rules']}
+    expected = {
+        'CyborgLite' + kind.title().replace('_', ''): (kind, rule)
+        for kind, rule in KINDS.items()
+    }
+    assert alerts.keys() == expected.keys()
+    for name, (kind, rule) in expected.items():
+        alert, notes = alerts[name], alerts[name]['annotations']
+        assert alert['labels'] == {'severity': str(rule.severity)}
+        assert f'cyborg_lite_attention{{kind="{kind}"}}' in alert['expr']
+        assert rule.meaning in notes['summary']
+        assert notes['runbook_url'].endswith(f'#{kind.replace("_", "-")}')
+
+
+def test_runbook_has_section_and_command_per_kind() -> None:
+    titles = re.findall(r'^([a-z-]+)\n=+$', RUNBOOK, re.MULTILINE)
+    assert titles == [kind.replace('_', '-') for kind in KINDS]
+    sections = re.split(r'^[a-z-]+\n=+$', RUNBOOK, flags=re.MULTILINE)[1:]
+    for rule, section in zip(KINDS.values(), sections, strict=True):
+        assert all(f'\n{part}\n' in section for part in ('Symptom', 'Cause', 'Command'))
+        assert rule.command.partition(' {')[0] in section

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the explanation of device profiles, and of impossible profiles."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -84,7 +85,13 @@ def test_explain_one_host(newest: Client, body: Any) -> None:
 
 def test_explain_names_unit_that_is_cleaned(client: Client) -> None:
     unit = UncleanUnit(
-        'compute-1', 'd', '0000:c2:00.0', CleanState.DIRTY, '1/2 sanitize', '', 9
+        'compute-1',
+        'd',
+        '0000:c2:00.0',
+        CleanState.DIRTY,
+        '1/2 sanitize',
+        '',
+        datetime.now(UTC),
     )
     stock_up(client, card('compute-1', free=0, free_handles=0, unclean=(unit,)))
     client.create_profile('dp1', {'resources:PGPU': '1'})

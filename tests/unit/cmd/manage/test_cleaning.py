@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -34,8 +35,10 @@ def test_list_shows_units_that_wait_for_operator(
     output = capsys.readouterr().out
     units = json.loads(output[output.find('[') :])
     assert [unit['state'] for unit in units] == ['dirty', 'used']
+    since = datetime.fromisoformat(units[1]['since'])
+    assert timedelta() <= datetime.now(UTC) - since < timedelta(hours=1)
     run('list')
     header, _, line = capsys.readouterr().out.splitlines()
-    columns = 'HOST DEVICE UNIT STATE STEP AGE REASON'
+    columns = 'HOST DEVICE UNIT STATE STEP SINCE REASON'
     assert header.split() == columns.split()
     assert line.split()[:2] == [HOST, device]

@@ -62,9 +62,7 @@ def test_table_becomes_document(
     )
     assert exit_status == 1
     assert (document['daemons'], document['jobs']) == ([], [])
-    assert document['problems'] == [
-        'No daemon has ever started. Start cyborg-lite-conductor.'
-    ]
+    assert document['attention'] == []
 
 
 def test_messages_become_document(

@@ -155,14 +155,14 @@ def test_check_device_exists_unknown_raises(
         (Health.DEGRADED, ''),
     ],
 )
-def test_count_lost_arqs_by_health(
+def test_list_lost_arqs_by_health(
     database: Database, arq: str, health: Health, loss: str
 ) -> None:
     change(database, Device, health=health, health_reason='moved away')
     (impact,) = impacts(database)
     assert impact.loss == loss
-    counts = database.read(devices.count_lost_arqs)
-    assert counts == ({HOST: 1} if loss else {})
+    impacts_of_loss = [item for item, _ in database.read(devices.list_lost_arqs)]
+    assert impacts_of_loss == ([impact] if loss else [])
 
 
 def test_missing_handle_of_present_device_is_lost(database: Database, arq: str) -> None:
@@ -171,4 +171,4 @@ def test_missing_handle_of_present_device_is_lost(database: Database, arq: str) 
     assert impact.loss == 'The attach handle is missing on the host.'
     (listed,) = database.read(arqs.list_arqs, Query(detailed=True), ANY_PROJECT)
     assert (listed.state, listed.status_reason) == (State.UNKNOWN, impact.loss)
-    assert database.read(devices.count_lost_arqs) == {HOST: 1}
+    assert [item for item, _ in database.read(devices.list_lost_arqs)] == [impact]

@@ -2,6 +2,7 @@
 """Tests of the order of the reasons why a provider does not serve a group."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -14,6 +15,7 @@ from cyborg_lite.model.capacity.explanations import (
 from cyborg_lite.model.devices.cleaning import CleanState, UncleanUnit
 from cyborg_lite.model.profiles.device_profiles import Group
 
+NOW = datetime(2026, 11, 27, tzinfo=UTC)
 # The provider lacks every requirement and is closed.
 WORST = ProviderCapacity(
     rp_uuid='a',
@@ -78,13 +80,13 @@ def test_explain_provider_lists_permanent_reasons_first() -> None:
 def test_explain_provider_names_unclean_unit(
     state: CleanState, progress: str, reason: str, text: str
 ) -> None:
-    unit = UncleanUnit('h', 'd', 'u0', state, progress, reason, 0)
+    unit = UncleanUnit('h', 'd', 'u0', state, progress, reason, NOW)
     assert explain_text((unit,)) == f'0 of 2 units are free, 2 are requested. {text}'
 
 
 def test_explain_provider_names_three_unclean_units() -> None:
     units = tuple(
-        UncleanUnit('h', 'd', f'u{number}', CleanState.DIRTY, '', '', 0)
+        UncleanUnit('h', 'd', f'u{number}', CleanState.DIRTY, '', '', NOW)
         for number in range(5)
     )
     text = explain_text(units)

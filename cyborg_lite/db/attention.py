@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that waits for an operator, read from the database."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+from sqlalchemy import and_, func, or_, select
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.capacity.unit_counts import count_units
+from cyborg_lite.db.core.clock import now_ms, read_time_before
+from cyborg_lite.db.core.tables import Arq, Job
+from cyborg_lite.db.devices.cleanings import list_unclean_units
+from cyborg_lite.db.devices.devices import list_lost_arqs
+from cyborg_lite.db.hosts.services import list_services
+from cyborg_lite.db.ownership.device_owners import list_contested_devices
+from cyborg_lite.db.profiles.profiles import list_profiles
+from cyborg_lite.model.attention import (
+    DIRTY_SECONDS,
+    KINDS,
+    LATE_SECONDS,
+    MAX_ITEMS,
+    AttentionItem,
+    AttentionKind,
+    ObjectType,
+    Severity,
+    check_profiles,
+)
+from cyborg_lite.model.devices.cleaning import CleanState
+from cyborg_lite.model.hosts.services import AGENT, ServiceState
+from cyborg_lite.model.jobs import JobState, JobType
+from cyborg_lite.model.queries import Query
+
+_BINDS: Final = (JobType.BIND, JobType.NOVA_EVENT)
+# A bind is late whether it is due, runs, or waits for its next attempt.
+_IS_LATE: Final = and_(
+    Job.kind.in_(_BINDS),
+    Job.state != JobState.FAILED,
+    Job.created_at < now_ms() - 1000 * LATE_SECONDS,
+)
+_IS_STALE_SYNC: Final = and_(
+    Job.kind == JobType.PLACEMENT_SYNC,
+    Job.state != JobState.FAILED,
+    Job.last_error != '',
+)
+
+
+def list_attention(session: Session) -> tuple[AttentionItem, ...]:
+    """Return what waits for an operator, at most 1,000 items of a kind.
+
+    It takes at most 10 SELECTs for any number of rows.
+
+    :returns: the most severe kinds first
+    """
+    sources = (
+        _list_jobs(session),
+        _list_units(session),
+        _list_lost_arqs(session),
+        _list_contested(session),
+        _list_services(session),
+        check_profiles(list_profiles(session, Query()), count_units(session)),
+    )
+    by_kind: dict[AttentionKind, list[AttentionItem]] = {
+        kind: [] for kind in AttentionKind
+    }
+    for source in sources:
+        for item in source:
+            if len(by_kind[item.kind]) < MAX_ITEMS:
+                by_kind[item.kind].append(item)
+    kinds = sorted(by_kind, key=lambda kind: list(Severity).index(KINDS[kind].severity))
+    return tuple(item for kind in kinds for item in by_kind[kind])
+
+
+def _list_jobs(session: Session) -> Iterator[AttentionItem]:
+    rows = session.execute(
+        select(
+            Job.uuid,
+            Job.kind,
+            Job.state,
+            Job.payload,
+            Job.step,
+            Job.host,
+            Job.last_error,
+            Job.created_at,
+            Job.operation_uuids,
+        )
+        .where(or_(_IS_LATE, _IS_STALE_SYNC, Job.state == JobState.FAILED))
+        .order_by(Job.id)
+    ).all()
+    instances = [row.payload.get('instance_uuid') for row in rows if row.kind in _BINDS]
+    hosts = _find_hosts(session, [uuid for uuid in instances[:MAX_ITEMS] if uuid])
+    for row in rows:
+        instance = row.payload.get('instance_uuid', '')
+        hostname = row.host or row.payload.get('hostname') or hosts.get(instance, '')
+        reason = row.last_error or f'It has not ended: {row.step or "no step yet"}.'
+        since = datetime.fromtimestamp(row.created_at / 1000, UTC)
+        if row.state == JobState.FAILED:
+            operation = next(iter(row.operation_uuids.split()), '')
+            kind = AttentionKind.FAILED_JOB
+            subject = (
+                (ObjectType.OPERATION, operation)
+                if operation
+                else (ObjectType.JOB, row.uuid)
+            )
+            yield AttentionItem(kind, since, *subject, row.kind, hostname, reason)
+        elif row.kind == JobType.PLACEMENT_SYNC:
+            kind, subject = (
+                AttentionKind.PLACEMENT_OUTDATED,
+                (ObjectType.HOST, hostname),
+            )
+            yield AttentionItem(kind, since, *subject, hostname, hostname, reason)
+        else:
+            kind, subject = AttentionKind.LATE_BIND, (ObjectType.INSTANCE, instance)
+            yield AttentionItem(kind, since, *subject, row.kind, hostname, reason)
+
+
+def _find_hosts(session: Session, instances: list[str]) -> dict[str, str]:
+    """Return the hosts of instances by their ARQs."""
+    if not instances:
+        return {}
+    rows = session.execute(
+        select(Arq.instance_uuid, func.min(Arq.hostname))
+        .where(Arq.instance_uuid.in_(instances), Arq.hostname.is_not(None))
+        .group_by(Arq.instance_uuid)
+    )
+    return {str(row[0]): str(row[1]) for row in rows}
+
+
+def _list_units(session: Session) -> Iterator[AttentionItem]:
+    oldest = read_time_before(session, DIRTY_SECONDS)
+    for unit in list_unclean_units(session):
+        if unit.state is CleanState.DIRTY and unit.since > oldest:
+            continue
+        is_held = unit.state is CleanState.OCCUPIED
+        yield AttentionItem(
+            AttentionKind.HELD_HANDLE if is_held else AttentionKind.UNCLEAN_UNIT,
+            unit.since,
+            ObjectType.DEVICE,
+            unit.device_uuid,
+            unit.unit,
+            unit.hostname,
+            f'{unit.state}: {unit.reason or unit.progress or "it waits."}',
+        )
+
+
+def _list_lost_arqs(session: Session) -> Iterator[AttentionItem]:
+    for impact, since in list_lost_arqs(session):
+        yield AttentionItem(
+            AttentionKind.LOST_ARQ,
+            since,
+            ObjectType.ARQ,
+            impact.arq_uuid,
+            f'instance {impact.instance_uuid}',
+            impact.hostname,
+            f'{impact.handle}: {impact.loss}',
+        )
+
+
+def _list_contested(session: Session) -> Iterator[AttentionItem]:
+    for device in list_contested_devices(session):
+        yield AttentionItem(
+            AttentionKind.CONTESTED_DEVICE,
+            device.health_since,
+            ObjectType.DEVICE,
+            device.uuid,
+            device.control_address,
+            device.hostname,
+            device.reason,
+        )
+
+
+def _list_services(session: Session) -> Iterator[AttentionItem]:
+    down = Query(filters={'state': (ServiceState.DOWN,)})
+    for service in list_services(session, down):
+        is_agent = service.binary == AGENT
+        yield AttentionItem(
+            AttentionKind.HOST_DOWN if is_agent else AttentionKind.CONDUCTOR_DOWN,
+            service.heartbeat_at,
+            ObjectType.HOST if is_agent else ObjectType.SERVICE,
+            service.host if is_agent else service.uuid,
+            service.host,
+            service.host,
+            f'{service.binary} {service.version} sends no heartbeats.',
+        )

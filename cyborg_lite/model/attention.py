@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that waits for an operator: one table of kinds, and the items.
+
+The page on the runbook, the alert rules, the metric, the API and the commands derive
+from ``KINDS``.
+"""
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from cyborg_lite.model.capacity.availability import DeployableUnits
+from cyborg_lite.model.hosts.topology import Availability
+from cyborg_lite.model.profiles.device_profiles import (
+    DeviceProfile,
+    Group,
+    GroupRequirements,
+)
+
+LATE_SECONDS: Final = 60
+"""Age after which a bind counts as late. Nova waits 300 s by default."""
+DIRTY_SECONDS: Final = 600
+"""Age after which a unit that a job still cleans is shown."""
+MAX_ITEMS: Final = 1000  # per kind
+
+
+class Severity(enum.StrEnum):
+    """The urgency of a kind, and of its alert."""
+
+    CRITICAL = 'critical'
+    """Instances fail, or have lost a device."""
+    WARNING = 'warning'
+    """Capacity is withheld, or a later failure is certain."""
+    INFO = 'info'
+
+
+class AttentionKind(enum.StrEnum):
+    """Kinds of items."""
+
+    LATE_BIND = 'late_bind'
+    FAILED_JOB = 'failed_job'
+    PLACEMENT_OUTDATED = 'placement_outdated'
+    UNCLEAN_UNIT = 'unclean_unit'
+    HELD_HANDLE = 'held_handle'
+    LOST_ARQ = 'lost_arq'
+    CONTESTED_DEVICE = 'contested_device'
+    HOST_DOWN = 'host_down'
+    CONDUCTOR_DOWN = 'conductor_down'
+    DUPLICATE_AGENT = 'duplicate_agent'
+    TYPE_SOLD_OUT = 'type_sold_out'
+    UNSERVED_PROFILE = 'unserved_profile'
+
+
+class ObjectType(enum.StrEnum):
+    """Types of the objects of items."""
+
+    INSTANCE = 'instance'
+    OPERATION = 'operation'
+    JOB = 'job'
+    HOST = 'host'
+    SERVICE = 'service'
+    DEVICE = 'device'
+    ARQ = 'arq'
+    DEVICE_PROFILE = 'device_profile'
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The meaning of a kind, and the command that helps."""
+
+    severity: Severity
+    meaning: str  # one sentence
+    command: str  # with fields of the item in braces
+
+
+_CRITICAL, _WARNING, _INFO = Severity
+_PREFIX: Final = 'openstack accelerator'
+
+KINDS: Final[Mapping[AttentionKind, Rule]] = {
+    AttentionKind.LATE_BIND: Rule(
+        _CRITICAL,
+        f'A bind has not ended for more than {LATE_SECONDS} s; Nova waits for it.',
+        f'{_PREFIX} request event list --instance {{object_id}}',
+    ),
+    AttentionKind.FAILED_JOB: Rule(
+        _WARNING,
+        'A job has failed and is not repeated.',
+        f'{_PREFIX} operation retry {{object_id}}',
+    ),
+    AttentionKind.PLACEMENT_OUTDATED: Rule(
+        _WARNING,
+        'Placement does not have the inventory of a host.',
+        f'{_PREFIX} operation create reconcile --host {{hostname}} --wait',
+    ),
+    AttentionKind.UNCLEAN_UNIT: Rule(
+        _WARNING,
+        'A unit is withheld because it is not clean.',
+        f'{_PREFIX} device clean retry {{object_id}}',
+    ),
+    AttentionKind.HELD_HANDLE: Rule(
+        _WARNING,
+        'A host has prepared an attach handle that no ARQ owns.',
+        f'{_PREFIX} host topology {{hostname}}',
+    ),
+    AttentionKind.LOST_ARQ: Rule(
+        _CRITICAL,
+        'The device of a bound ARQ is gone, failed or missing.',
+        'cyborg-lite-manage device impact --host {hostname}',
+    ),
+    AttentionKind.CONTESTED_DEVICE: Rule(
+        _WARNING,
+        'Another service manages a device, too; it is not schedulable.',
+        'cyborg-lite-manage ownership --host {hostname}',
+    ),
+    AttentionKind.HOST_DOWN: Rule(
+        _CRITICAL,
+        'The agent of a host sends no heartbeats; free units are reserved.',
+        'systemctl status cyborg-lite-agent',
+    ),
+    AttentionKind.CONDUCTOR_DOWN: Rule(
+        _WARNING,
+        'A conductor sends no heartbeats.',
+        'systemctl status cyborg-lite-conductor',
+    ),
+    AttentionKind.DUPLICATE_AGENT: Rule(
+        _WARNING,
+        'A second agent with the name of a host is refused.',
+        'cyborg-lite-manage agent forget-identity {hostname}',
+    ),
+    AttentionKind.TYPE_SOLD_OUT: Rule(
+        _INFO,
+        'No unit is free for a group of a device profile.',
+        f'{_PREFIX} profile explain {{object_name}}',
+    ),
+    AttentionKind.UNSERVED_PROFILE: Rule(
+        _WARNING,
+        'No device has what a group of a device profile requests.',
+        f'{_PREFIX} profile explain {{object_name}}',
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionItem:
+    """Something that waits for an operator."""
+
+    kind: AttentionKind
+    since: datetime | None  # None: not known
+    object_type: ObjectType
+    object_id: str  # a uuid, or the name of a host
+    object_name: str  # for people
+    hostname: str  # empty: it belongs to no host
+    reason: str
+
+    @property
+    def severity(self) -> Severity:
+        """The severity of the kind."""
+        return KINDS[self.kind].severity
+
+    @property
+    def command(self) -> str:
+        """The command with which an operator begins."""
+        return KINDS[self.kind].command.format(
+            object_id=self.object_id,
+            object_name=self.object_name,
+            hostname=self.hostname,
+        )
+
+
+def check_profiles(
+    profiles: Iterable[DeviceProfile], deployables: Iterable[DeployableUnits]
+) -> tuple[AttentionItem, ...]:
+    """Return the enabled profiles that no device, or no free unit, serves.
+
+    A required trait that no deployable has is ignored: operators add such traits in
+    Placement.
+
+    :param deployables: of all hosts
+    """
+    stock = tuple(deployables)
+    traits = frozenset().union(*(item.traits for item in stock))
+    items = (_check_profile(item, stock, traits) for item in profiles if item.enabled)
+    return tuple(item for item in items if item is not None)
+
+
+def _check_profile(
+    profile: DeviceProfile,
+    stock: tuple[DeployableUnits, ...],
+    traits: frozenset[str],
+) -> AttentionItem | None:
+    for index, group in enumerate(profile.groups):
+        further = profile.alternatives[index] if profile.alternatives else ()
+        options = [Group.parse(item).requirements for item in (group, *further)]
+        candidates = [
+            item
+            for option in options
+            for item in stock
+            if _has_all(item, option, traits)
+        ]
+        names = ' or '.join(
+            ' '.join((*option.resource_classes, *sorted(option.required)))
+            for option in options
+        )
+        kind = AttentionKind.UNSERVED_PROFILE
+        reason = f'Group {index} requests {names}: no device has that.'
+        if candidates:
+            kind = AttentionKind.TYPE_SOLD_OUT
+            reason = f'Group {index} requests {names}: no unit is free.'
+        if not any(item.count(Availability.FREE) for item in candidates):
+            return AttentionItem(
+                kind,
+                None,
+                ObjectType.DEVICE_PROFILE,
+                profile.uuid,
+                profile.name,
+                '',
+                reason,
+            )
+    return None
+
+
+def _has_all(
+    item: DeployableUnits, option: GroupRequirements, traits: frozenset[str]
+) -> bool:
+    return (
+        item.resource_class in option.resource_classes
+        and option.required & traits <= frozenset(item.traits)
+        and not option.forbidden & frozenset(item.traits)
+    )
