@@ -130,7 +130,8 @@ times this value.
         default=60,
         min=1,
         help="""
-Seconds that a scan by one driver may take. If a driver exceeds it, its last result is
+Seconds that a scan by one driver may take, without the time in which a busy machine
+does not run the agent. If a driver exceeds it, its last result is
 reused until its scan returns; other drivers are not delayed. Raise it for a host with
 many devices.
 """,

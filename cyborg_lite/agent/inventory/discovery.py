@@ -6,7 +6,6 @@ answers again. A device is removed only after several successful scans without i
 because the conductor treats a device that is missing in a report as removed.
 """
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -16,6 +15,7 @@ from cyborg_lite.agent.inventory.driver_answer import list_claims
 from cyborg_lite.agent.inventory.driver_watch import DriverWatch
 from cyborg_lite.drivers.base import Driver, TracksHandles
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.host.timed_scan import Patience
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, HostReport
 
@@ -65,9 +65,9 @@ class Discovery:
         owners = self._claim_owners()
         for watch in self._watches:
             watch.begin({claim for claim, name in owners.items() if name != watch.name})
-        deadline = time.monotonic() + self._driver_timeout
+        patience = Patience(self._driver_timeout)
         for watch in self._watches:
-            watch.finish(deadline)
+            watch.finish(patience)
         return self._combine_results()
 
     def update_device(self, device: Device) -> None:

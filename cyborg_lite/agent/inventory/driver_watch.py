@@ -2,7 +2,6 @@
 """Runs one driver in a thread and stores its last results and its error."""
 
 import threading
-import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -15,6 +14,7 @@ from cyborg_lite.agent.inventory.driver_answer import (
     validate_results,
 )
 from cyborg_lite.drivers.base import Driver, RestoresDevices
+from cyborg_lite.drivers.host.timed_scan import Patience
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health
 from cyborg_lite.model.inventory.identities import map_serials
 
@@ -79,17 +79,17 @@ class DriverWatch:
             )
             self._thread.start()
 
-    def finish(self, deadline: float) -> None:
-        """Wait for the end of the scan.
-
-        :param deadline: by the monotonic clock
-        """
-        if self._thread is None:
+    def finish(self, patience: Patience) -> None:
+        """Wait for the end of the scan, unless it has timed out before."""
+        thread = self._thread
+        if thread is None or self.error == _TIMED_OUT:
             return
-        # Do not wait again for a scan that has timed out before.
-        timed_out = self.error == _TIMED_OUT
-        self._thread.join(0.0 if timed_out else max(0.0, deadline - time.monotonic()))
-        if self._thread.is_alive() and not timed_out:
+
+        def has_ended(seconds: float) -> bool:
+            thread.join(seconds)
+            return not thread.is_alive()
+
+        if not patience.wait(has_ended):
             self.error = _TIMED_OUT
             LOG.error(
                 'Driver %s exceeded driver_timeout; its last result is reused',

@@ -7,7 +7,9 @@ on with the next function. Later scans leave the card out until the read has ret
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -18,6 +20,34 @@ T = TypeVar('T')
 _FIRST_LIMIT: Final = 10.0  # seconds
 # Further functions get less time, so that a scan with many hung cards still ends.
 _FURTHER_LIMIT: Final = 2.0
+_PAUSE: Final = 0.05  # seconds
+_LATE: Final = 2 * _PAUSE  # duration from which a pause is late
+_LATE_WEIGHT: Final = 0.1  # so that a wait also ends on a machine that is always busy
+
+
+class Patience:
+    """The seconds that a thread waits for hardware, without the delays of the machine.
+
+    The wait consists of short pauses. If a pause ends late, the machine does not run
+    this process, nor the thread that reads the hardware. Such a pause hardly counts.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def wait(self, is_done: Callable[[float], bool]) -> bool:
+        """Return True if the work ends before the patience.
+
+        :param is_done: waits for at most that many seconds, and returns True at the end
+            of the work
+        """
+        while self._seconds > 0:
+            begin = time.monotonic()
+            if is_done(_PAUSE):
+                return True
+            is_late = time.monotonic() - begin > _LATE
+            self._seconds -= _PAUSE * (_LATE_WEIGHT if is_late else 1)
+        return is_done(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +88,8 @@ class TimedScan:
         try:
             for function in pending:
                 try:
-                    yield Reading(function, worker.read(function, limit))
+                    value = worker.read(function, Patience(limit))
+                    yield Reading(function, value)
                 except queue.Empty:
                     self._hung[function.address] = worker.thread
                     worker, limit = _Worker(operation), self._further_limit
@@ -80,17 +111,23 @@ class _Worker(Generic[T]):
         self.thread = threading.Thread(target=self._run, name='card-scan', daemon=True)
         self.thread.start()
 
-    def read(self, function: PciFunction, seconds: float) -> T | None:
+    def read(self, function: PciFunction, patience: Patience) -> T | None:
         """Return the result for a function.
 
         :raises queue.Empty: it is not available in time; the worker ends after the read
         """
+        answers: list[tuple[T | None, BaseException | None]] = []
+
+        def receive(seconds: float) -> bool:
+            with suppress(queue.Empty):
+                answers.append(self._answers.get(timeout=seconds))
+            return bool(answers)
+
         self._functions.put(function)
-        try:
-            value, error = self._answers.get(timeout=seconds)
-        except queue.Empty:
+        if not patience.wait(receive):
             self.end()
-            raise
+            raise queue.Empty
+        ((value, error),) = answers
         if error is not None:
             raise error
         return value

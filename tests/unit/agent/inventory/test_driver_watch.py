@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the watch of one driver: its results, errors and missing devices."""
 
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from cyborg_lite.agent.inventory.driver_watch import DriverWatch
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.host.timed_scan import Patience
 from cyborg_lite.model.inventory.host_report import DiscoveryResult, Health
 from tests.doubles.drivers import ScriptedDriver, discovery_result
 
@@ -34,7 +34,7 @@ def watch_driver(driver: Driver) -> DriverWatch:
 
 def scan(watch: DriverWatch, seconds: float = 60.0) -> None:
     watch.begin()
-    watch.finish(time.monotonic() + seconds)
+    watch.finish(Patience(seconds))
 
 
 def healths(watch: DriverWatch) -> dict[str, Health]:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from cyborg_lite.drivers.host import timed_scan
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.drivers.host.timed_scan import TimedScan
+from cyborg_lite.drivers.host.timed_scan import Patience, TimedScan
 
 _LIMIT = 0.2  # seconds
 _ADDRESSES = [f'0000:0{number}:00.0' for number in range(1, 5)]
@@ -57,6 +58,29 @@ def test_hung_function_is_not_read_again_until_it_returns(
         worker.join()
     values = [item.value for item in scan.read(functions, reads)]
     assert values == _ADDRESSES
+
+
+@pytest.mark.parametrize(('delay', 'pauses'), [(0.0, 20), (1.0, 198)])
+def test_wait_on_busy_machine_has_more_pauses(
+    monkeypatch: pytest.MonkeyPatch, delay: float, pauses: int
+) -> None:
+    """The machine runs this process late: the hardware is not to blame."""
+    clock, waits = [0.0], list[float]()
+
+    def is_done(seconds: float) -> bool:
+        waits.append(seconds)
+        clock[0] += seconds + delay
+        return False
+
+    monkeypatch.setattr(timed_scan.time, 'monotonic', lambda: clock[0])
+    assert not Patience(0.99).wait(is_done)
+    # The last look does not wait.
+    assert (len(waits[:-1]), waits[-1]) == (pauses, 0)
+
+
+def test_wait_sees_answer_after_last_pause() -> None:
+    answers = iter([False] * 4 + [True])
+    assert Patience(0.19).wait(lambda _seconds: next(answers))
 
 
 def test_error_of_operation_is_raised(functions: list[PciFunction]) -> None:
