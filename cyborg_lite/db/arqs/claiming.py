@@ -268,8 +268,8 @@ def _target(row: Any) -> _Target:
         down_host=row.host if row.agent == ServiceState.DOWN else None,
         group_id=row.device_profile_group_id,
         group=row.device_profile_group,
-        # Nova may have scheduled by former groups that need another number of ARQs.
-        must_use_all=len(row.alternatives or ()) == 1,
+        # Nova may have scheduled by former groups that need another number of units.
+        must_use_all=bool(row.alternatives),
     )
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bind job from BindStarted to the Nova event, with interruptions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -361,22 +362,23 @@ class Scheduled:
     database: Database
     group: dict[str, str]
     units: int = 1  # allocated
-    edited: dict[str, str] | None = None  # the group when the ARQs are created
-    edit_age: int = 0  # seconds
+    edits: Sequence[dict[str, str]] = ()  # later groups, before the ARQs are created
+    edit_age: int = 0  # seconds since the last edit
     host: str = HOST
     consumers: FakeConsumers = field(default_factory=FakeConsumers)
 
     def bind(self, card: str) -> Arq:
         """Create the ARQs and bind them to a card; return the first one."""
         name = add_profile(self.database, [self.group])
-        if self.edited is not None:
+        for edited in self.edits:
             (profile,) = self.database.read(
                 profiles.list_profiles, Query(filters={'name': (name,)})
             )
-            change = ProfileChange(groups=(self.edited,), fields=('groups',))
+            change = ProfileChange(groups=(edited,), fields=('groups',))
             self.database.write(profiles.update_profile, profile.uuid, change)
-            edited_at = datetime.now(UTC) - timedelta(seconds=self.edit_age)
-            aged = update(ProfileRow).values(groups_changed_at=edited_at)
+        edited_at = datetime.now(UTC) - timedelta(seconds=self.edit_age)
+        aged = update(ProfileRow).values(groups_changed_at=edited_at)
+        if self.edits:
             self.database.write(lambda session: session.execute(aged))
         created = self.database.write(arqs.create_arqs, name, PROJECT)
         instance = str(uuid4())
@@ -403,26 +405,27 @@ def needs(trait: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ('group', 'edited', 'age', 'bound_by'),
+    ('group', 'edits', 'age', 'bound_by'),
     [
-        (needs('CUSTOM_B'), needs('CUSTOM_A'), 200, needs('CUSTOM_B')),
-        (needs('CUSTOM_B'), needs('CUSTOM_A'), 400, 'lacks CUSTOM_A'),
-        (needs('CUSTOM_A'), GPU, 0, GPU),
-        ({'resources:PGPU': '2'}, GPU, 0, 'request 1 of 2 units'),
-        ({'resources:PGPU': '2'}, GPU, 400, GPU),
+        (needs('CUSTOM_B'), [needs('CUSTOM_A')], 200, needs('CUSTOM_B')),
+        (needs('CUSTOM_B'), [needs('CUSTOM_A')], 400, 'lacks CUSTOM_A'),
+        (needs('CUSTOM_A'), [GPU], 0, GPU),
+        ({'resources:PGPU': '2'}, [GPU], 0, 'request 1 of 2 units'),
+        ({'resources:PGPU': '2'}, [GPU, needs('CUSTOM_B')], 0, 'request 1 of 2 units'),
+        ({'resources:PGPU': '2'}, [GPU], 400, GPU),
     ],
 )
 def test_bind_after_edit_has_groups_of_scheduling(
     database: Database,
     group: dict[str, str],
-    edited: dict[str, str],
+    edits: Sequence[dict[str, str]],
     age: int,
     bound_by: str | dict[str, str],
 ) -> None:
     """Nova schedules by the profile, and creates the ARQs some time later."""
     card = add_card(database, 2, group=needs('CUSTOM_B'))
     units = int(group['resources:PGPU'])
-    scheduled = Scheduled(database, group, units, edited=edited, edit_age=age)
+    scheduled = Scheduled(database, group, units, edits=edits, edit_age=age)
     scheduled.consumers.traits[card] = frozenset({'CUSTOM_B'})
     arq = scheduled.bind(card)
     if isinstance(bound_by, str):
