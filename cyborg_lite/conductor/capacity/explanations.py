@@ -83,9 +83,10 @@ class ExplanationService:
         return min(explanations, key=lambda item: _RANKS[item.result])
 
     def _explain_groups(self, groups: Groups, hosts: frozenset[str]) -> Explanation:
-        candidates = self._finder.find(groups)
+        regions = self._finder.read_regions(groups)
+        candidates = self._finder.find(groups, regions)
         capacities = self._finder.list_capacities(
-            groups, close=has_guest_group(candidates)
+            groups, regions, close=has_guest_group(candidates)
         )
         return fitting.explain_fit(candidates, capacities, hosts)
 
@@ -129,8 +130,9 @@ class ExplanationService:
         """
         further = [group for choices in alternatives for group in choices]
         options = [*groups, *further]
-        candidates = self._finder.find(options, free=False)
-        capacities = self._finder.list_capacities(options, close=False)
+        regions = self._finder.read_regions(options)
+        candidates = self._finder.find(options, regions, free=False)
+        capacities = self._finder.list_capacities(options, regions, close=False)
         reasons_by_option = {
             reason.group: reason
             for reason in fitting.list_impossible_groups(candidates, capacities)

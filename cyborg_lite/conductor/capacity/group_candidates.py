@@ -15,7 +15,7 @@ from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.capacity import provider_capacity
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.model.bitstreams import choice
-from cyborg_lite.model.bitstreams.choice import BitstreamQuery
+from cyborg_lite.model.bitstreams.choice import RegionProperties
 from cyborg_lite.model.capacity.explanations import GroupCandidates, ProviderCapacity
 from cyborg_lite.model.profiles.device_profiles import (
     AttachTarget,
@@ -28,6 +28,7 @@ from cyborg_lite.model.profiles.selector_keys import (
 )
 
 Groups = Sequence[Mapping[str, str]]  # of a device profile
+Regions = Mapping[str, RegionProperties]  # by uuid of the provider
 
 
 class CandidateFinder:
@@ -45,14 +46,26 @@ class CandidateFinder:
         self._catalog = catalog or BitstreamCatalog(None, 0)
         self._nova = NovaSupport(placement, nova_rules or NovaRules())
 
+    def read_regions(self, groups: Groups) -> Regions:
+        """Return the regions; empty if no group requests a bitstream."""
+        if not any(map(name_bitstream_attribute, groups)):
+            return {}
+        return self._database.read(programming.list_region_properties)
+
     def find(
-        self, groups: Groups, *, free: bool = True, traits: bool = True
+        self,
+        groups: Groups,
+        regions: Regions,
+        *,
+        free: bool = True,
+        traits: bool = True,
     ) -> list[GroupCandidates]:
         """Return the candidates of each group. Equal groups are queried once.
 
         Sends one request to Placement per distinct group for free units, and one per
         distinct group with traits.
 
+        :param regions: as returned by ``read_regions``
         :param free: query the providers with free units
         :param traits: query the providers with the traits, whether free or not
         :raises BitstreamRefused: a group names an image and a function
@@ -64,7 +77,10 @@ class CandidateFinder:
             for requirements in dict.fromkeys(group.requirements for group in parsed)
         }
         queries = dict.fromkeys(map(choice.parse_query, parsed))
-        refusals = {query: self._list_refusals(query) for query in queries}
+        refusals = {
+            query: self._catalog.list_refusals(query, regions) if query else {}
+            for query in queries
+        }
         return [
             replace(
                 candidates[group.requirements],
@@ -74,29 +90,20 @@ class CandidateFinder:
             for group in parsed
         ]
 
-    def _list_refusals(self, query: BitstreamQuery | None) -> Mapping[str, str]:
-        """Return why a bitstream cannot be loaded, by uuid of the provider."""
-        if query is None:
-            return {}
-        regions = self._database.read(programming.list_region_properties)
-        return self._catalog.list_refusals(query, regions)
-
     def list_capacities(
-        self, groups: Groups, *, close: bool
+        self, groups: Groups, regions: Regions, *, close: bool
     ) -> tuple[ProviderCapacity, ...]:
         """Return the capacities with the traits of the selectors of the groups.
 
         Placement may lack these traits yet.
 
+        :param regions: as returned by ``read_regions``
         :param close: close the providers for guests whose handles Nova cannot attach.
             It sends at most one request to Placement.
         :raises ServiceUnavailable: Placement or Glance does not answer
         """
         selectors = tuple(filter(None, map(find_selector, groups)))
-        loadable: Mapping[str, Sequence[str]] = {}
-        if any(map(name_bitstream_attribute, groups)):
-            regions = self._database.read(programming.list_region_properties)
-            loadable = self._catalog.list_loadable(groups, regions)
+        loadable = self._catalog.list_loadable(groups, regions)
         capacities = self._database.read(
             provider_capacity.list_provider_capacities, selectors, loadable
         )

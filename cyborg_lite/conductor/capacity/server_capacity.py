@@ -31,9 +31,10 @@ class CapacityService:
         :param hostname: the only host to count; None: all hosts
         :raises ServiceUnavailable: Placement or Glance does not answer
         """
-        candidates = self.finder.find(groups, traits=False)
+        regions = self.finder.read_regions(groups)
+        candidates = self.finder.find(groups, regions, traits=False)
         providers = self.finder.list_capacities(
-            groups, close=has_guest_group(candidates)
+            groups, regions, close=has_guest_group(candidates)
         )
         hosts = frozenset(self.database.read(device_owners.list_hosts))
         if hostname is not None:

@@ -67,9 +67,7 @@ def _list_traits(
     own = {OWNER_CYBORG, *map(valid_symbol, row.traits)}
     selector = find_selector(group)
     if selector is not None:
-        listed = selectors.list_attributes(
-            row, row.typed_attributes, row.group_size, row.loadable
-        )
+        listed = selectors.list_attributes(row, row.loadable)
         if matches(selector.expression, {item.name: item for item in listed}):
             own.add(selector.trait)
     foreign = set(allocated.traits.get(row.device_rp_uuid, ()))

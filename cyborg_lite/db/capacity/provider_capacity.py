@@ -59,7 +59,7 @@ def list_provider_capacities(
             Device,
             Service.state.label('agent'),
             LoadedRegion.unusable_reason,
-            selectors.GROUP_SIZE.label('group_size'),
+            *selectors.ATTRIBUTES,
         )
         .add_columns(*(func.coalesce(count, 0).label(count.name) for count in columns))
         .join(Device, Deployable.device_id == Device.id)
@@ -110,12 +110,7 @@ def _capacity(
     total = deployable.num_accelerators
     reserved = min(total, deployable.reserved + int(row.unavailable))
     closed, text = next(_list_closures(row), (None, ''))
-    attributes = selectors.list_attributes(
-        row.Device,
-        deployable.typed_attributes,
-        row.group_size,
-        loadable.get(deployable.rp_uuid or ''),
-    )
+    attributes = selectors.list_attributes(row, loadable.get(deployable.rp_uuid or ''))
     return ProviderCapacity(
         rp_uuid=deployable.rp_uuid or '',
         name=deployable.name,

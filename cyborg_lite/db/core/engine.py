@@ -159,7 +159,10 @@ class Database:
         try:
             return cast(T, _retry_if(is_retryable)(attempt)())
         except failures.DATABASE_ERRORS as error:
-            raise failures.translate_error(error) from error
+            translated = failures.translate_error(error)
+        # Outside of the handler: the error of the driver has the statement, its
+        # parameters, and the frames of the transaction.
+        raise translated
 
     def _start(self) -> '_Started':
         with self._lock:

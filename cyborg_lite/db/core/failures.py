@@ -2,6 +2,8 @@
 """Classifies and translates errors of the database."""
 
 import re
+import traceback
+from pathlib import Path
 from typing import Final
 
 from oslo_db import exception as db
@@ -16,6 +18,8 @@ from cyborg_lite.errors.daemons import (
 )
 
 LOG = log.getLogger(__name__)
+
+_PACKAGE: Final = 'cyborg_lite'
 
 DATABASE_ERRORS: Final = (db.DBError, db.DBInvalidUnicodeParameter, exc.SQLAlchemyError)
 
@@ -107,7 +111,7 @@ def translate_error(error: Exception) -> CyborgError:
     # Without the statement and its parameters.
     text = getattr(original, 'orig', original)
     if isinstance(error, _BAD_VALUE) or isinstance(original, exc.DataError):
-        LOG.warning('The database rejected a value: %s', text)
+        LOG.warning('The database rejected a value: %s', _describe(error))
         return InvalidInput(reason='A value is too long, or cannot be stored as text.')
     if is_refused(error):
         LOG.error('The database refuses the connection: %s', text)
@@ -118,5 +122,24 @@ def translate_error(error: Exception) -> CyborgError:
     if isinstance(error, _MISSING_SCHEMA):
         LOG.error('Tables are missing. Run cyborg-lite-dbsync upgrade: %s', text)
     else:
-        LOG.error('The database rejected a statement.', exc_info=error)
+        LOG.error('The database rejected a statement: %s', _describe(error))
     return DatabaseError()
+
+
+def _describe(error: Exception) -> str:
+    """Return the class, the code and the place of an error.
+
+    The text of a driver may contain the statement and values of tenants.
+    """
+    original = getattr(error, 'inner_exception', None) or error
+    cause = getattr(original, 'orig', None) or original
+    codes = (
+        getattr(cause, 'sqlstate', None),
+        getattr(cause, 'sqlite_errorname', None),
+        *(item for item in cause.args[:1] if isinstance(item, int)),
+    )
+    code = next((str(code) for code in codes if code), 'no code')
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _PACKAGE in Path(frame.filename).parts]
+    places = [f'line {frame.lineno} of {Path(frame.filename).name}' for frame in own]
+    return f'{type(cause).__name__}, {code}, {places[-1] if places else "no place"}'

@@ -86,10 +86,13 @@ def retry_operation(session: Session, uuid: str) -> None:
     :raises OperationRefused: a job is running or cancelled, a newer job does its work,
         or there is none
     """
+    are_retried = False
     for job in _list_jobs_of(session, uuid, _RESTARTS):
         if (newer := _find_newer(session, job)) is not None:
             raise OperationRefused(uuid=uuid, reason=f'{newer} does its work now.')
-        retry_job(session, job)
+        are_retried |= retry_job(session, job)
+    if not are_retried:  # the jobs have ended since they were listed
+        raise OperationRefused(uuid=uuid, reason='it has ended.')
 
 
 def cancel_operation(session: Session, uuid: str) -> None:

@@ -55,6 +55,15 @@ GROUP_SIZE: Final = (
     .scalar_subquery()
 )
 
+ATTRIBUTES: Final = (
+    Device.type,
+    Device.model,
+    Device.vendor,
+    Deployable.typed_attributes,
+    GROUP_SIZE.label('group_size'),
+)
+"""The columns from which ``list_attributes`` computes."""
+
 
 def has_selectors() -> ColumnElement[bool]:
     """Return SQL that is true if a device profile has a selector.
@@ -143,26 +152,21 @@ def list_declarations(session: Session) -> tuple[AttributeDeclaration, ...]:
 
 
 def list_attributes(
-    device: Any,
-    stored: Sequence[dict[str, str]] | None,
-    group_size: str | None,
-    loadable: Iterable[str] | None,
+    row: Any, loadable: Iterable[str] | None
 ) -> tuple[TypedAttribute, ...]:
     """Return the typed attributes of a deployable with those of its device.
 
-    :param device: a row with the columns ``type``, ``model`` and ``vendor``
-    :param stored: the column ``typed_attributes`` of the deployable
-    :param group_size: value of ``GROUP_SIZE``; None: the units are no group. A group
-        may have functions of several cards. Only its driver knows what they share.
-    :param loadable: the column ``loadable`` of the deployable
+    :param row: a row with the columns ``ATTRIBUTES``
+    :param loadable: names of the bitstreams that the deployable can load
     """
-    shared = typed_attributes.OF_ONE_CARD if group_size is None else ()
+    # A group may have functions of several cards. Its driver knows what they share.
+    shared = typed_attributes.OF_ONE_CARD if row.group_size is None else ()
     return (
         *shared,
-        typed_attributes.DEVICE_TYPE.of(device.type),
-        typed_attributes.MODEL.of(device.model),
-        typed_attributes.VENDOR.of(device.vendor),
-        *read_attributes(stored),
+        typed_attributes.DEVICE_TYPE.of(row.type),
+        typed_attributes.MODEL.of(row.model),
+        typed_attributes.VENDOR.of(row.vendor),
+        *read_attributes(row.typed_attributes),
         *(
             TypedAttribute(name, AttributeType.BOOLEAN, 'true')
             for name in loadable or ()
@@ -187,15 +191,11 @@ def list_outdated_hosts(
     """
     rows = session.execute(
         select(
-            Deployable.typed_attributes,
+            *ATTRIBUTES,
             Deployable.loadable,
             Device.hostname,
-            Device.type,
-            Device.model,
-            Device.vendor,
             Device.health,
             Service.state.label('agent'),
-            GROUP_SIZE.label('group_size'),
             ProviderTraits.traits.label('published'),
         )
         .join(Device, Deployable.device_id == Device.id)
@@ -211,9 +211,7 @@ def _find_outdated(rows: Any, selectors: Sequence[Selector]) -> Iterator[str]:
     for row in rows:
         desired: frozenset[str] = frozenset()
         if is_reliable(row.agent, row.health):
-            attributes = list_attributes(
-                row, row.typed_attributes, row.group_size, row.loadable
-            )
+            attributes = list_attributes(row, row.loadable)
             desired = select_traits(selectors, attributes)
         published = {
             trait for trait in row.published or () if trait.startswith(TRAIT_PREFIX)

@@ -86,9 +86,7 @@ def _add_selector_traits(
     """
     if not selectors.is_reliable(row.agent, row.health):
         return provider
-    attributes = selectors.list_attributes(
-        row, row.typed_attributes, row.group_size, row.loadable
-    )
+    attributes = selectors.list_attributes(row, row.loadable)
     names = select_traits(active, attributes)
     return replace(provider, traits=(*provider.traits, *sorted(names)))
 
@@ -152,13 +150,10 @@ _OF_HOST: Final = (
         Deployable.traits,
         Deployable.num_accelerators.label('total'),
         Deployable.reserved,
-        Deployable.typed_attributes,
+        *selectors.ATTRIBUTES,
         Deployable.loadable,
         Device.uuid.label('device_uuid'),
         Device.driver,
-        Device.type,
-        Device.model,
-        Device.vendor,
         Device.status,
         Device.health,
         Device.health_reason,
@@ -168,7 +163,6 @@ _OF_HOST: Final = (
         LoadedRegion.unusable_reason,
         uses_former_traits(bindparam('hostname')).label('uses_former_traits'),
         selectors.has_selectors().label('has_selectors'),
-        selectors.GROUP_SIZE.label('group_size'),
         *_handle_counts(),
     )
     .join(Device, Deployable.device_id == Device.id)

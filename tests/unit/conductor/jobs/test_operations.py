@@ -2,12 +2,16 @@
 """Operations that clients request, read, retry and cancel."""
 
 import pytest
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
 
 from cyborg_lite.conductor.jobs.operations import OperationService, build_operation
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.inventory import agents
+from cyborg_lite.db.jobs import administration
 from cyborg_lite.errors.hosts import HostNotFound
-from cyborg_lite.errors.jobs import OperationNotFound
+from cyborg_lite.errors.jobs import OperationNotFound, OperationRefused
 from cyborg_lite.model.operations import OperationKind, RequestedKind, SubjectType
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
@@ -66,6 +70,22 @@ def test_operation_on_device_belongs_to_no_project() -> None:
         CONTEXT, OperationKind.CLEANING, SubjectType.DEVICE, 'd1', unit='0000:5e:00.0'
     )
     assert operation.project_id is None
+
+
+def test_retry_of_job_that_has_just_ended_is_refused(
+    service: OperationService, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job ends between the list of the jobs and the lock of its row."""
+    uuid = service.request(CONTEXT, RequestedKind.AUDIT, '').uuid
+
+    def end_jobs(session: Session, job: str) -> bool:
+        session.execute(delete(JobRow).where(JobRow.uuid == job))
+        return lock(session, job)
+
+    lock = administration.retry_job
+    monkeypatch.setattr(administration, 'retry_job', end_jobs)
+    with pytest.raises(OperationRefused, match='it has ended'):
+        service.retry(CONTEXT, uuid)
 
 
 def test_retry_and_cancel_wake_runner(service: OperationService, wakes: Wakes) -> None:
