@@ -32,9 +32,12 @@ _cyborg_lite() {
     "cyborg-lite-manage ownership") words="plan check --format --help --host --json" ;;
     "cyborg-lite-manage ownership plan"*) words="--file --format --help --host --json" ;;
     "cyborg-lite-manage ownership check"*) words="--file --format --help --host --json --nova-config" ;;
-    "cyborg-lite-manage agent") words="forget-identity secret key api-key --help" ;;
+    "cyborg-lite-manage agent") words="forget-identity secret add-secret drop-secret revoke-key key api-key --help" ;;
     "cyborg-lite-manage agent forget-identity"*) words="--help --json" ;;
     "cyborg-lite-manage agent secret"*) words="--help --json" ;;
+    "cyborg-lite-manage agent add-secret"*) words="--help --json" ;;
+    "cyborg-lite-manage agent drop-secret"*) words="--help --json" ;;
+    "cyborg-lite-manage agent revoke-key"*) words="--help --json" ;;
     "cyborg-lite-manage agent key"*) words="--help --json" ;;
     "cyborg-lite-manage agent api-key"*) words="--help --json" ;;
     "cyborg-lite-manage topology"*) words="--format --help --json" ;;

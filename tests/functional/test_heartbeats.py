@@ -17,7 +17,7 @@ from cyborg_lite.rpc.context import bare_context
 from cyborg_lite.rpc.dispatcher import Dispatcher, serves
 from cyborg_lite.rpc.interface import Conductor
 from cyborg_lite.rpc.methods import CONDUCTOR as CALLS
-from cyborg_lite.rpc.security.keys import OwnKey, Peer, Role, SecretKeys, derive_key
+from cyborg_lite.rpc.security.keys import OwnKeys, Peer, Role, SecretKeys, derive_key
 from cyborg_lite.rpc.security.signing import Signer
 from tests.servers import rabbitmq
 
@@ -50,7 +50,7 @@ def agent_bus(tmp_path: Path) -> Iterator[transport.Transport]:
         file.write_text(f'[DEFAULT]\ntransport_url = {url}\nrpc_response_timeout = 5\n')
         conf = cfg.ConfigOpts()
         conf(['--config-file', str(file)])
-        keys = OwnKey(AGENT, derive_key(SECRET, AGENT))
+        keys = OwnKeys(AGENT, (derive_key(SECRET, AGENT),))
         bus = transport.connect(conf, signer=Signer(AGENT, keys))
         yield bus
         bus.cleanup()
@@ -58,7 +58,7 @@ def agent_bus(tmp_path: Path) -> Iterator[transport.Transport]:
 
 @pytest.fixture
 def endpoint(agent_bus: transport.Transport) -> Iterator[Services]:
-    signer = Signer(CONDUCTOR, SecretKeys(SECRET))
+    signer = Signer(CONDUCTOR, SecretKeys((SECRET,)))
     bus = transport.connect(agent_bus.conf, signer=signer)
     served = Services()
     server = transport.serve(bus, 'controller', Dispatcher(CALLS, [served]))

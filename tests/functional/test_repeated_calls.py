@@ -20,7 +20,7 @@ from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.dispatcher import Dispatcher, serves
 from cyborg_lite.rpc.interface import Conductor
 from cyborg_lite.rpc.methods import CONDUCTOR as CALLS
-from cyborg_lite.rpc.security.keys import OwnKey, Peer, Role, SecretKeys, derive_key
+from cyborg_lite.rpc.security.keys import OwnKeys, Peer, Role, SecretKeys, derive_key
 from cyborg_lite.rpc.security.signing import Signer
 from tests.builders.rows import OWNER, add_arqs, add_card, bindings, states
 from tests.servers import rabbitmq
@@ -129,7 +129,7 @@ def api(
     conf = cfg.ConfigOpts()
     conf(['--config-file', str(file)])
     bus = transport.connect(
-        conf, signer=Signer(API, OwnKey(API, derive_key(SECRET, API)))
+        conf, signer=Signer(API, OwnKeys(API, (derive_key(SECRET, API),)))
     )
     yield bus
     bus.cleanup()
@@ -142,7 +142,7 @@ def refusals(api: transport.Transport, database: Database) -> Iterator[Queue[str
     opened: list[tuple[transport.Server, transport.Transport, Database]] = []
     for host in ('one', 'two'):
         own = Database(find_url(database))
-        keys = SecretKeys(SECRET)
+        keys = SecretKeys((SECRET,))
         signer = Signer(Peer(Role.CONDUCTOR, host), keys, count_refusal=refusals.put)
         bus = transport.connect(api.conf, signer=signer)
         dispatcher = Dispatcher(CALLS, [Services(own)])

@@ -31,7 +31,7 @@ from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.local import broker, driver
-from cyborg_lite.rpc.security.keys import OwnKey, Peer, Role, SecretKeys, derive_key
+from cyborg_lite.rpc.security.keys import OwnKeys, Peer, Role, SecretKeys, derive_key
 from cyborg_lite.rpc.security.signing import Signer
 from tests.chaos.history import steps_table
 from tests.chaos.history.records import HostStep
@@ -264,7 +264,9 @@ def _connect(peer: Peer) -> Any:
     """Return the connection of a daemon, whose messages are signed."""
     is_conductor = peer.role is Role.CONDUCTOR
     keys = (
-        SecretKeys(_SECRET) if is_conductor else OwnKey(peer, derive_key(_SECRET, peer))
+        SecretKeys((_SECRET,))
+        if is_conductor
+        else OwnKeys(peer, (derive_key(_SECRET, peer),))
     )
     return transport.connect(_configure(), _RPC_TIMEOUT, Signer(peer, keys), _URL)
 

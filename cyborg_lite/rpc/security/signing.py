@@ -12,7 +12,8 @@ import hmac
 import itertools
 import json
 import secrets
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -87,6 +88,7 @@ class Signer:
         self._numbers = itertools.count(1)
         self._guard = ReplayGuard()
         self._logged: set[str] = set()
+        self._outdated: dict[Peer, float] = {}
 
     @property
     def is_conductor(self) -> bool:
@@ -114,7 +116,8 @@ class Signer:
         :param tokens: by receiver, from earlier challenges
         """
         epoch, number = self._epoch, next(self._numbers)
-        key = self._find_key(self._own if receiver.role is Role.CONDUCTOR else receiver)
+        is_own = receiver.role is Role.CONDUCTOR
+        key = self._list_keys(self._own if is_own else receiver)[0]
         signed = [str(self._own), receiver.role, epoch, number, dict(tokens), method]
         mac = _compute_mac(key, [*signed, dict(context), dict(arguments)])
         return Request(self._own, epoch, number, dict(tokens), key, mac)
@@ -137,13 +140,15 @@ class Signer:
             raise self.refuse('unsigned', 'an unknown sender') from None
         if not self.is_conductor and sender.role is not Role.CONDUCTOR:
             raise self.refuse('wrong sender', str(sender))
-        key = self._find_key(sender if self.is_conductor else self._own)
+        keys = self._list_keys(sender if self.is_conductor else self._own)
         values = {k: v for k, v in context.items() if k not in _TRANSPORT_KEYS}
         signed = [str(sender), self._own.role, epoch, number, tokens, method]
-        expected = _compute_mac(key, [*signed, values, dict(arguments)])
-        if not _is_same(mac, expected):
-            raise self.refuse('wrong signature', str(sender))
-        return Request(sender, epoch, number, tokens, key, mac)
+        signed = [*signed, values, dict(arguments)]
+        for key in keys:
+            if _is_same(mac, _compute_mac(key, signed)):
+                self._note_age(sender, is_newest=key == keys[-1])
+                return Request(sender, epoch, number, tokens, key, mac)
+        raise self.refuse('wrong signature', str(sender))
 
     def accept(self, request: Request) -> None:
         """Check that a verified request is received for the first time.
@@ -174,11 +179,32 @@ class Signer:
             )
         return MessageRefused(reason=f'{reason}, from {sender}')
 
-    def _find_key(self, peer: Peer) -> bytes:
-        key = self._keys.find_key(peer)
-        if key is None:
+    def _list_keys(self, peer: Peer) -> Sequence[bytes]:
+        keys = self._keys.list_keys(peer)
+        if not keys:
             raise self.refuse('no key', str(peer))
-        return key
+        return keys
+
+    def _note_age(self, sender: Peer, *, is_newest: bool) -> None:
+        """Record whether a sender signs with its newest key, for conductors."""
+        if is_newest or not self.is_conductor or sender.role is Role.CONDUCTOR:
+            self._outdated.pop(sender, None)
+        elif sender not in self._outdated:
+            self._outdated[sender] = time.monotonic()
+            LOG.warning(
+                'Messages of %s have an old key: install its new key, see '
+                '`cyborg-lite-manage agent`.',
+                sender,
+            )
+
+    def list_outdated(self) -> dict[Peer, float]:
+        """Return the senders that still sign with an old key.
+
+        :returns: by sender the seconds since this process received the first such
+            message; empty unless a secret is being replaced
+        """
+        ages = {peer: time.monotonic() - at for peer, at in [*self._outdated.items()]}
+        return {p: age for p, age in ages.items() if len(self._list_keys(p)) > 1}
 
     # --- replies ---
 

@@ -15,7 +15,7 @@ from cyborg_lite.model.inventory.report_changes import diff_reports
 from cyborg_lite.rpc.client import build_conductor
 from cyborg_lite.rpc.context import RequestContext, bare_context, daemon_context
 from cyborg_lite.rpc.interface import Conductor
-from cyborg_lite.rpc.security.keys import OwnKey, Peer, Role, derive_key
+from cyborg_lite.rpc.security.keys import OwnKeys, Peer, Role, derive_key
 from cyborg_lite.rpc.security.signed_calls import SignedCaller
 from cyborg_lite.rpc.security.signing import Signer
 from cyborg_lite.rpc.transport import Message
@@ -50,7 +50,7 @@ class MeasuringBus:
     """Bus for signed messages."""
 
     def __init__(self) -> None:
-        keys = OwnKey(AGENT, derive_key('s' * 32, AGENT))
+        keys = OwnKeys(AGENT, (derive_key('s' * 32, AGENT),))
         signer = Signer(AGENT, keys, is_required=False)  # the replies are not signed
         self.client = MeasuringClient()
         self._caller = SignedCaller(signer, self.client, Peer(Role.CONDUCTOR))

@@ -10,7 +10,7 @@ from oslo_config import cfg
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd.support import message_keys
 from cyborg_lite.errors.daemons import ConfigurationError
-from cyborg_lite.rpc.security.keys import Role
+from cyborg_lite.rpc.security.keys import Peer, Role
 from tests.servers.message_keys import write_lines
 
 Configure = Callable[..., cfg.ConfigOpts]
@@ -101,7 +101,21 @@ def test_create_secret_once_with_mode_0600(
     path = tmp_path / 'new' / 'secret'
     conf = configure(f'[conductor]\nagent_key_secret_file = {path}\n')
     assert message_keys.create_secret(conf)
-    secret = message_keys.read_secret(conf)
+    secret = message_keys.read_secrets(conf).secrets[0]
     assert (len(secret), path.stat().st_mode & 0o777) == (64, 0o600)
     assert not message_keys.create_secret(conf)
-    assert message_keys.read_secret(conf) == secret
+    assert message_keys.read_secrets(conf).secrets[0] == secret
+
+
+def test_invalid_change_of_file_keeps_keys(
+    configure: Configure, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    own, path = Peer(Role.AGENT, 'compute-1'), tmp_path / 'agent-compute-1.key'
+    keys = message_keys.KeyFile(configure(), own)
+    before, text = keys.list_keys(own), path.read_text()
+    path.unlink()
+    assert keys.list_keys(own) == keys.list_keys(own) == before
+    assert caplog.text.count('Keeping the previous message keys') == 1
+    path.write_text(f'{"n" * 64}\n{text}')
+    path.chmod(0o600)
+    assert keys.list_keys(own) == [b'n' * 64, *before]

@@ -9,7 +9,7 @@ import pytest
 from cyborg_lite.errors.daemons import MessageRefused, ServiceUnavailable
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.rpc.context import daemon_context
-from cyborg_lite.rpc.security.keys import OwnKey, Peer, Role, SecretKeys, derive_key
+from cyborg_lite.rpc.security.keys import OwnKeys, Peer, Role, SecretKeys, derive_key
 from cyborg_lite.rpc.security.replay import Challenged
 from cyborg_lite.rpc.security.signed_calls import SignedCaller
 from cyborg_lite.rpc.security.signing import Signer
@@ -22,7 +22,7 @@ class Bus:
     """Bus with one agent, which challenges the first requests."""
 
     def __init__(self, challenges: int = 0, error: Exception | None = None) -> None:
-        self.agent = Signer(AGENT, OwnKey(AGENT, derive_key(SECRET, AGENT)))
+        self.agent = Signer(AGENT, OwnKeys(AGENT, (derive_key(SECRET, AGENT),)))
         self.challenges = challenges
         self.error = error
         self.tokens: list[dict[str, str]] = []  # of each request
@@ -46,7 +46,7 @@ class Bus:
         self.casts.append((request.sender, arguments))
 
     def caller(self, *, is_required: bool = True) -> SignedCaller:
-        signer = Signer(CONDUCTOR, SecretKeys(SECRET), is_required=is_required)
+        signer = Signer(CONDUCTOR, SecretKeys((SECRET,)), is_required=is_required)
         return SignedCaller(signer, self, AGENT)
 
 

@@ -13,7 +13,7 @@ from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.dispatcher import Dispatcher, serves
 from cyborg_lite.rpc.interface import Conductor
 from cyborg_lite.rpc.methods import CONDUCTOR as CONDUCTOR_METHODS
-from cyborg_lite.rpc.security.keys import OwnKey, Peer, Role, SecretKeys, derive_key
+from cyborg_lite.rpc.security.keys import OwnKeys, Peer, Role, SecretKeys, derive_key
 from cyborg_lite.rpc.security.replay import Challenged
 from cyborg_lite.rpc.security.signed_endpoint import Endpoint, is_allowed
 from cyborg_lite.rpc.security.signing import KEY, Request, Signer
@@ -46,9 +46,9 @@ class Sender:
     """Daemon that calls the endpoint of a conductor without a bus."""
 
     def __init__(self, peer: Peer) -> None:
-        self.signer = Signer(peer, OwnKey(peer, derive_key(SECRET, peer)))
+        self.signer = Signer(peer, OwnKeys(peer, (derive_key(SECRET, peer),)))
         self.services = Services()
-        receiver = Signer(CONDUCTOR, SecretKeys(SECRET))
+        receiver = Signer(CONDUCTOR, SecretKeys((SECRET,)))
         dispatcher = Dispatcher(CONDUCTOR_METHODS, [self.services])
         self.endpoint = Endpoint(dispatcher, receiver)
         self.tokens: dict[str, str] = {}

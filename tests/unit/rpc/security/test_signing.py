@@ -21,7 +21,7 @@ from cyborg_lite.rpc.context import RequestContext, bare_context, daemon_context
 from cyborg_lite.rpc.dispatcher import Dispatcher, serves, serves_host
 from cyborg_lite.rpc.interface import Agents, Conductor
 from cyborg_lite.rpc.methods import AGENTS, CONDUCTOR
-from cyborg_lite.rpc.security.keys import OwnKey, Peer, Role, SecretKeys, derive_key
+from cyborg_lite.rpc.security.keys import OwnKeys, Peer, Role, SecretKeys, derive_key
 from cyborg_lite.rpc.security.signed_calls import SignedCaller
 from cyborg_lite.rpc.security.signing import KEY, Signer
 
@@ -82,9 +82,9 @@ class HostServices:
 
 def signer(peer: Peer, secret: str = _SECRET, *, is_required: bool = True) -> Signer:
     keys = (
-        SecretKeys(secret)
+        SecretKeys((secret,))
         if peer.role is Role.CONDUCTOR
-        else OwnKey(peer, derive_key(secret, peer))
+        else OwnKeys(peer, (derive_key(secret, peer),))
     )
     return Signer(peer, keys, is_required=is_required)
 
