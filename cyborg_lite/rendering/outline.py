@@ -222,8 +222,6 @@ def _build_deployable_box(
     if item.bitstream_id:
         lines.append(f'bitstream {item.bitstream_id}')
     lines.append(describe_counts(count_units(item.units)))
-    if item.reserved:
-        lines.append(_describe_reserved(item.reserved, item.total))
     broken = any(unit.availability is Availability.BROKEN for unit in item.units)
     return Box(
         BoxKind.DEPLOYABLE,
@@ -233,10 +231,3 @@ def _build_deployable_box(
         item.units,
         children,
     )
-
-
-def _describe_reserved(reserved: int, total: int) -> str:
-    if reserved >= total:
-        return f'none of {total} can be allocated: the driver reserves all'
-    limit = f'at most {total - reserved} of {total} can be allocated'
-    return f'{limit}: the driver reserves {reserved}'

@@ -48,7 +48,10 @@ _STRIPES: Final = {
 _MARKS: Final = {
     Availability.FREE: '#2e7d32',
     Availability.USED: '#1769aa',
+    Availability.DIRTY: '#7b5a00',
+    Availability.ALLOCATED: '#6a3fa0',
     Availability.RESERVED: '#b06d00',
+    Availability.HOST_DOWN: '#5f6368',
     Availability.BROKEN: '#b3261e',
 }
 _FONT: Final = 'DejaVu Sans, Verdana, sans-serif'
@@ -207,12 +210,12 @@ def _draw_mark(
     match availability:
         case Availability.FREE:
             _add(group, 'circle', fill='none', **ring, **line)
-        case Availability.USED:
+        case Availability.USED | Availability.ALLOCATED:
             _add(group, 'circle', fill=color, **ring, **line)
-        case Availability.RESERVED:
+        case Availability.RESERVED | Availability.DIRTY:
             corner = {'x': f'{x - 4:.1f}', 'y': f'{y - 4:.1f}'}
             _add(group, 'rect', width='8', height='8', fill=color, **corner)
-        case Availability.BROKEN:
+        case Availability.BROKEN | Availability.HOST_DOWN:
             cross = f'M{x - 4:.1f} {y - 4:.1f}l8 8M{x + 4:.1f} {y - 4:.1f}l-8 8'
             _add(group, 'path', d=cross, fill='none', **line)
 

@@ -97,7 +97,7 @@ SHARED_ROOMS: Final = frozenset({'host', 'pci'})
 # Rooms below db/, each of which may import the rooms before it.
 DB_ROOMS: Final = [
     *('core', 'jobs', 'profiles', 'inventory', 'devices', 'bitstreams', 'ownership'),
-    *('arqs', 'providers', 'hosts', 'capacity'),
+    *('arqs', 'providers', 'capacity', 'hosts'),
 ]
 
 

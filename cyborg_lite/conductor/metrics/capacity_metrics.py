@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from prometheus_client.core import GaugeMetricFamily
 
 from cyborg_lite.conductor.metrics.database_metrics import DatabaseCollector
-from cyborg_lite.db.capacity import unit_counts
+from cyborg_lite.db.capacity import provider_capacity, unit_counts
 from cyborg_lite.model.arqs.arqs import State
-from cyborg_lite.model.capacity.availability import DeployableUnits
+from cyborg_lite.model.capacity.explanations import ProviderCapacity
 from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR, ServiceState
 from cyborg_lite.model.hosts.topology import Availability
 from cyborg_lite.model.traits import OWNER_CYBORG
@@ -40,8 +40,8 @@ class CapacityCollector(DatabaseCollector):
 
     def _add_samples(self, families: Sequence[GaugeMetricFamily]) -> None:
         class_family, trait_family, arq_family, service_family = families
-        deployables = self._database.read(unit_counts.count_units)
-        _add_units(class_family, trait_family, deployables)
+        capacities = self._database.read(provider_capacity.list_provider_capacities)
+        _add_units(class_family, trait_family, capacities)
         arqs = self._database.read(unit_counts.count_arqs)
         services = self._database.read(unit_counts.count_services)
         # Zeros are exported: an alert must see the difference to a missing metric.
@@ -56,15 +56,15 @@ class CapacityCollector(DatabaseCollector):
 def _add_units(
     class_family: GaugeMetricFamily,
     trait_family: GaugeMetricFamily,
-    deployables: Iterable[DeployableUnits],
+    capacities: Iterable[ProviderCapacity],
 ) -> None:
     by_class: Counter[tuple[str, str]] = Counter()
     by_trait: Counter[tuple[str, str, str]] = Counter()
-    for item in deployables:
-        for state in Availability:
-            number = item.count(state)
+    for item in capacities:
+        for state in Availability if item.states else ():
+            number = item.states.get(state, 0)
             by_class[item.resource_class, state.value] += number
-            for trait in {*item.traits} - {OWNER_CYBORG}:
+            for trait in item.traits - {OWNER_CYBORG}:
                 by_trait[item.resource_class, trait, state.value] += number
     for class_labels, number in by_class.items():
         class_family.add_metric(class_labels, number)

@@ -4,12 +4,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Label, Row, case, func, select
+from sqlalchemy import ColumnElement, Label, Row, case, func, or_, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.tables import (
+    Allocation,
     Arq,
     AttachHandle,
     Deployable,
@@ -18,18 +19,70 @@ from cyborg_lite.db.core.tables import (
     Service,
 )
 from cyborg_lite.db.devices import cleanings
-from cyborg_lite.db.inventory.handles import FREE
+from cyborg_lite.db.inventory.handles import FREE, needs_cleaning
+from cyborg_lite.db.ownership.allocations import IS_UNOWNED
 from cyborg_lite.db.profiles import selectors
 from cyborg_lite.db.providers.providers import is_allocated, is_unavailable
+from cyborg_lite.model.capacity.availability import Withholding, settle
 from cyborg_lite.model.capacity.explanations import ProviderCapacity, ReasonCode
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.services import ServiceState
+from cyborg_lite.model.hosts.topology import Availability
 from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, HandleType, Health
 from cyborg_lite.model.ownership.sharing import OwnProvider
 from cyborg_lite.model.profiles.selectors import Selector, select_traits
 from cyborg_lite.model.providers.providers import valid_symbol
 from cyborg_lite.model.traits import OWNER_CYBORG
+
+_OWN_STATES: Final = (
+    Availability.FREE,
+    Availability.USED,
+    Availability.DIRTY,
+    Availability.RESERVED,
+    Availability.BROKEN,
+)
+_DEPLOYABLE_COLUMNS: Final = (
+    'rp_uuid',
+    'name',
+    'resource_class',
+    'traits',
+    'num_accelerators',
+    'reserved',
+)
+CLOSURE_COLUMNS: Final = (
+    Device.status,
+    Device.status_reason,
+    Device.health,
+    Device.health_reason,
+    Device.conflict,
+    Service.state.label('agent'),
+    LoadedRegion.unusable_reason,
+)
+"""Columns that decide whether the units of a deployable can be used at all."""
+
+_UNIT_STATE: Final = case(
+    (AttachHandle.missing.is_(True), Availability.BROKEN.value),
+    (is_allocated(), Availability.USED.value),
+    (
+        or_(needs_cleaning(), AttachHandle.clean_state != CleanState.CLEAN),
+        Availability.DIRTY.value,
+    ),
+    (FREE, Availability.FREE.value),
+    else_=Availability.RESERVED.value,
+)
+UNIT_STATE: Final = _UNIT_STATE.label('state')
+"""SQL for the Availability that a unit has of its own, whatever its deployable says.
+
+For a SELECT that joins ``arqs`` to the handles.
+"""
+
+_UNOWNED: Final = (
+    select(Allocation.rp_uuid, func.sum(Allocation.amount).label('unowned'))
+    .where(IS_UNOWNED, Allocation.unowned_since.is_not(None))
+    .group_by(Allocation.rp_uuid)
+    .subquery()
+)
 
 
 def list_provider_capacities(
@@ -45,32 +98,26 @@ def list_provider_capacities(
     :param loadable: attributes of the bitstreams that fit, by uuid of the provider
     """
     counts = _handle_counts().subquery()
-    columns = (
-        counts.c.free,
-        counts.c.unavailable,
-        counts.c.allocated,
-        counts.c.mdevs,
-        counts.c.unmanaged,
-        counts.c.unclean,
-    )
+    numbers = [column for column in counts.c if column.name != 'deployable_id']
     rows = session.execute(
         select(
-            Deployable,
-            Device,
-            Service.state.label('agent'),
-            LoadedRegion.unusable_reason,
+            *(getattr(Deployable, name) for name in _DEPLOYABLE_COLUMNS),
+            *CLOSURE_COLUMNS,
+            Device.hostname,
             *selectors.ATTRIBUTES,
+            func.coalesce(_UNOWNED.c.unowned, 0).label('unowned'),
         )
-        .add_columns(*(func.coalesce(count, 0).label(count.name) for count in columns))
+        .add_columns(*(func.coalesce(count, 0).label(count.name) for count in numbers))
         .join(Device, Deployable.device_id == Device.id)
         .outerjoin(Service, Service.is_agent_of(Device.hostname))
         .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
         .outerjoin(counts, counts.c.deployable_id == Deployable.id)
+        .outerjoin(_UNOWNED, _UNOWNED.c.rp_uuid == Deployable.rp_uuid)
         .where(Deployable.rp_uuid.is_not(None), Deployable.resource_class.is_not(None))
         .order_by(Device.hostname, Deployable.name)
     ).all()
     capacities = tuple(_capacity(row, active, loadable) for row in rows)
-    if not any(row.unclean for row in rows):
+    if not any(row.count_unclean for row in rows):
         return capacities
     units = cleanings.list_unclean_by_provider(session)
     return tuple(
@@ -84,9 +131,10 @@ def _handle_counts() -> Any:
     return (
         select(
             AttachHandle.deployable_id,
-            _count(FREE, 'free'),
+            *(_count(_UNIT_STATE.in_([state.value]), state) for state in _OWN_STATES),
             _count(is_unavailable(), 'unavailable'),
-            _count(is_allocated(), 'allocated'),
+            # Not the units in state USED: an instance may use a missing handle.
+            _count(is_allocated(), 'owned'),
             _count(AttachHandle.type == HandleType.MDEV, 'mdevs'),
             _count(AttachHandle.managed.is_(False), 'unmanaged'),
             _count(AttachHandle.clean_state != CleanState.CLEAN, 'unclean'),
@@ -97,7 +145,7 @@ def _handle_counts() -> Any:
 
 
 def _count(condition: ColumnElement[bool], name: str) -> Label[int]:
-    return func.sum(case((condition, 1), else_=0)).label(name)
+    return func.sum(case((condition, 1), else_=0)).label(f'count_{name}')
 
 
 # Any: the columns of list_provider_capacities.
@@ -106,51 +154,70 @@ def _capacity(
     active: Sequence[Selector],
     loadable: Mapping[str, Sequence[str]],
 ) -> ProviderCapacity:
-    deployable: Deployable = row.Deployable
-    total = deployable.num_accelerators
-    reserved = min(total, deployable.reserved + int(row.unavailable))
-    closed, text = next(_list_closures(row), (None, ''))
-    attributes = selectors.list_attributes(row, loadable.get(deployable.rp_uuid or ''))
+    total, unowned = row.num_accelerators, int(row.unowned)
+    reserved = min(total, row.reserved + int(row.count_unavailable))
+    withholding = replace(
+        find_withholding(row), consumers=('',) * unowned, reserved=row.reserved
+    )
+    own = {state: int(getattr(row, f'count_{state}')) for state in _OWN_STATES}
+    traits = row.traits if isinstance(row.traits, list) else ()
     return ProviderCapacity(
-        rp_uuid=deployable.rp_uuid or '',
-        name=deployable.name,
-        hostname=row.Device.hostname,
-        resource_class=valid_symbol(deployable.resource_class or ''),
-        traits=frozenset(map(valid_symbol, deployable.traits))
-        | select_traits(active, attributes)
+        rp_uuid=row.rp_uuid,
+        name=row.name,
+        hostname=row.hostname,
+        resource_class=valid_symbol(row.resource_class),
+        traits=frozenset(valid_symbol(str(trait)) for trait in traits)
+        | _select_traits(row, active, loadable)
         | {OWNER_CYBORG},
         total=total,
-        free=max(0, total - reserved - int(row.allocated)),
-        free_handles=int(row.free),
-        closed=closed,
-        closed_text=text,
-        has_mdev=row.mdevs > 0,
-        has_unmanaged=row.unmanaged > 0,
+        free=max(0, total - reserved - int(row.count_owned) - unowned),
+        free_handles=own[Availability.FREE],
+        closed=withholding.closed,
+        closed_text=withholding.closed_text,
+        has_mdev=row.count_mdevs > 0,
+        has_unmanaged=row.count_unmanaged > 0,
+        unowned=unowned,
+        states=settle(own, withholding),
     )
 
 
-# Any: the columns of a SELECT.
-def _list_closures(row: Row[*tuple[Any, ...]]) -> Iterator[tuple[ReasonCode, str]]:
-    """Yield the reasons why nothing can be allocated, the most direct one first.
+# Any: the columns of list_provider_capacities.
+def _select_traits(
+    row: Row[*tuple[Any, ...]],
+    active: Sequence[Selector],
+    loadable: Mapping[str, Sequence[str]],
+) -> frozenset[str]:
+    if not active:
+        return frozenset()
+    attributes = selectors.list_attributes(row, loadable.get(row.rp_uuid))
+    return select_traits(active, attributes)
 
-    :param row: with the columns ``Device``, ``unusable_reason`` and ``agent``
-    """
-    device: Device = row.Device
-    if device.status == DeviceStatus.MAINTAINING:
-        text = _sentence('The device is in maintenance', device.status_reason)
-        yield ReasonCode.MAINTENANCE, text
-    if device.conflict or device.health == Health.CONFLICT:
-        reason = device.conflict or device.health_reason
-        text = _sentence('Another service manages the device', reason)
-        yield ReasonCode.MANAGED_ELSEWHERE, text
-    if device.health in UNUSABLE_HEALTH:
-        health = f'The health of the device is {device.health}'
-        yield ReasonCode.UNHEALTHY, _sentence(health, device.health_reason)
+
+# Any: a SELECT with CLOSURE_COLUMNS.
+def find_withholding(row: Row[*tuple[Any, ...]]) -> Withholding:
+    """Return why nothing of a deployable can be allocated, the first reason only."""
+    code, text = next(_list_closures(row), (None, ''))
+    return Withholding(code, text)
+
+
+# Any: a SELECT with CLOSURE_COLUMNS.
+def _list_closures(row: Row[*tuple[Any, ...]]) -> Iterator[tuple[ReasonCode, str]]:
+    """Yield the reasons why nothing can be allocated, the worst one first."""
+    if row.health in UNUSABLE_HEALTH:
+        health = f'The health of the device is {row.health}'
+        yield ReasonCode.UNHEALTHY, _sentence(health, row.health_reason)
     if row.unusable_reason:
         yield (
             ReasonCode.UNHEALTHY,
             _sentence('The region is unusable', row.unusable_reason),
         )
+    if row.status == DeviceStatus.MAINTAINING:
+        text = _sentence('The device is in maintenance', row.status_reason)
+        yield ReasonCode.MAINTENANCE, text
+    if row.conflict or row.health == Health.CONFLICT:
+        reason = row.conflict or row.health_reason
+        text = _sentence('Another service manages the device', reason)
+        yield ReasonCode.MANAGED_ELSEWHERE, text
     if row.agent == ServiceState.DOWN:
         yield ReasonCode.HOST_SILENT, 'The agent of the host is down.'
 

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topology of a host, and the availability of its units, from the stored inventory."""
+"""Topology of a host, from the stored inventory."""
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from sqlalchemy import and_, case, or_, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
+from cyborg_lite.db.capacity.provider_capacity import (
+    CLOSURE_COLUMNS,
+    UNIT_STATE,
+    find_withholding,
+)
 from cyborg_lite.db.core.query import convert_rows, fetch_rows
 from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import (
@@ -18,10 +25,9 @@ from cyborg_lite.db.core.tables import (
     Service,
 )
 from cyborg_lite.db.devices.devices import SHOWN_HEALTH, SHOWN_HEALTH_REASON
-from cyborg_lite.db.inventory.handles import FREE
+from cyborg_lite.db.ownership import allocations
 from cyborg_lite.errors.hosts import HostNotFound
-from cyborg_lite.model.devices.cleaning import CleanState
-from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.capacity.availability import Withholding, withhold
 from cyborg_lite.model.hosts.topology import (
     Availability,
     HostTopology,
@@ -33,28 +39,6 @@ from cyborg_lite.model.hosts.topology import (
     read_bridges,
     read_numa_node,
 )
-from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, Health
-
-_HAS_CONFLICT: Final = or_(Device.conflict != '', Device.health == Health.CONFLICT)
-
-AVAILABILITY: Final = case(
-    (
-        or_(
-            AttachHandle.missing.is_(True),
-            Device.health.in_(UNUSABLE_HEALTH),
-            LoadedRegion.unusable_reason != '',
-        ),
-        Availability.BROKEN.value,
-    ),
-    (AttachHandle.arq_uuid.is_not(None), Availability.USED.value),
-    (
-        and_(FREE, Device.status != DeviceStatus.MAINTAINING, ~_HAS_CONFLICT),
-        Availability.FREE.value,
-    ),
-    else_=Availability.RESERVED.value,
-)
-"""SQL value of Availability, for a SELECT that joins ``devices`` and the loaded
-regions to the handles."""
 
 _PARENT: Final = aliased(Deployable)
 _DEPLOYABLE: Final = Record(
@@ -75,7 +59,7 @@ _DEVICE: Final = Record(
 
 
 def read_host_topology(session: Session, hostname: str) -> HostTopology:
-    """Return the topology of a host, in four SELECTs.
+    """Return the topology of a host, in five SELECTs.
 
     :raises HostNotFound: no agent and no device of the host is stored
     """
@@ -117,7 +101,7 @@ def _list_deployables(
         Deployable,
         lambda row: (
             row.device_id,
-            _DEPLOYABLE.read(row, units=tuple(units.get(row.row_id, ()))),
+            _DEPLOYABLE.read(row, units=units.get(row.row_id, ())),
         ),
     )
     deployables: dict[int, list[TopologyDeployable]] = defaultdict(list)
@@ -126,18 +110,17 @@ def _list_deployables(
     return deployables
 
 
-def _list_units(session: Session, hostname: str) -> dict[int, list[TopologyUnit]]:
+def _list_units(
+    session: Session, hostname: str
+) -> Mapping[int, tuple[TopologyUnit, ...]]:
     """Return the units by id of the deployable."""
     statement = (
         select(
             AttachHandle,
-            AVAILABILITY.label('availability'),
-            Device.status,
-            Device.status_reason,
-            Device.health,
-            Device.health_reason,
-            Device.conflict,
-            LoadedRegion.unusable_reason,
+            UNIT_STATE,
+            *CLOSURE_COLUMNS,
+            Deployable.reserved,
+            Deployable.rp_uuid,
             Arq.state.label('arq_state'),
             Arq.device_profile_name,
             Arq.instance_uuid,
@@ -145,21 +128,41 @@ def _list_units(session: Session, hostname: str) -> dict[int, list[TopologyUnit]
         )
         .join(Deployable, Deployable.id == AttachHandle.deployable_id)
         .join(Device, Device.id == Deployable.device_id)
+        .outerjoin(Service, Service.is_agent_of(Device.hostname))
         .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
         .outerjoin(Arq, Arq.uuid == AttachHandle.arq_uuid)
         .where(Device.hostname == hostname)
         .order_by(AttachHandle.id)
     )
     units: dict[int, list[TopologyUnit]] = defaultdict(list)
+    withholdings: dict[int, Withholding] = {}
+    consumers = _list_consumers(session, hostname)
     for row in session.execute(statement):
-        units[row.AttachHandle.deployable_id].append(_unit(row))
-    return units
+        deployable_id = row.AttachHandle.deployable_id
+        units[deployable_id].append(_unit(row))
+        withholdings[deployable_id] = replace(
+            find_withholding(row),
+            consumers=consumers[row.rp_uuid],
+            reserved=row.reserved,
+        )
+    return {key: withhold(items, withholdings[key]) for key, items in units.items()}
+
+
+def _list_consumers(
+    session: Session, hostname: str
+) -> Mapping[str | None, Sequence[str]]:
+    """Return the consumers without an ARQ by provider, one entry per unit."""
+    consumers: defaultdict[str | None, list[str]] = defaultdict(list)
+    for item in allocations.list_unowned(session, hostname):
+        if item.unowned_since is not None:
+            consumers[item.rp_uuid] += [item.consumer_uuid] * item.amount
+    return consumers
 
 
 # Any: the columns of the SELECT of units.
 def _unit(row: Any) -> TopologyUnit:
     handle: AttachHandle = row.AttachHandle
-    availability = Availability(row.availability)
+    state = Availability(row.state)
     user = None
     if handle.arq_uuid is not None:
         user = UnitUser(
@@ -169,32 +172,19 @@ def _unit(row: Any) -> TopologyUnit:
             row.instance_uuid,
             row.project_id,
         )
-    reason = ''
-    if availability is Availability.BROKEN:
-        reason = _explain_broken(row)
-    elif availability is Availability.RESERVED:
-        reason = _explain_reserved(row)
-    return TopologyUnit(handle.key, handle.type, availability, reason, user)
+    return TopologyUnit(handle.key, handle.type, state, _explain(state, handle), user)
 
 
-def _explain_broken(row: Any) -> str:
-    if row.AttachHandle.missing:
-        return 'The attach handle is missing on the host.'
-    if row.health in UNUSABLE_HEALTH:
-        return f'The device is {row.health}: {row.health_reason}'
-    return f'The region is unusable: {row.unusable_reason}'
-
-
-def _explain_reserved(row: Any) -> str:
-    handle: AttachHandle = row.AttachHandle
-    if row.status == DeviceStatus.MAINTAINING:
-        return f'The device is in maintenance: {row.status_reason or "no reason given"}'
-    if row.conflict or row.health == Health.CONFLICT:
-        manager = row.conflict or row.health_reason
-        return f'Another service manages the device: {manager}'
+def _explain(state: Availability, handle: AttachHandle) -> str:
+    """Return why a unit is neither free nor used by its own state."""
+    match state:
+        case Availability.FREE | Availability.USED:
+            return ''
+        case Availability.BROKEN:
+            return 'The attach handle is missing on the host.'
+        case Availability.DIRTY:
+            reason = f': {handle.clean_reason}' if handle.clean_reason else ''
+            return f'Its clean state is {handle.clean_state}{reason}'
     if handle.in_use:
         return 'A program of the host uses it.'
-    if handle.clean_state != CleanState.CLEAN:
-        reason = f': {handle.clean_reason}' if handle.clean_reason else ''
-        return f'Its clean state is {handle.clean_state}{reason}'
     return 'A job prepares it.'

@@ -124,16 +124,23 @@ def list_amounts(session: Session, providers: Collection[str]) -> Mapping[str, A
     return amounts
 
 
-def list_unowned(session: Session) -> tuple[UnownedAllocation, ...]:
-    """Return the stored allocations that no ARQ explains, confirmed or not."""
-    rows = session.execute(
+def list_unowned(
+    session: Session, hostname: str | None = None
+) -> tuple[UnownedAllocation, ...]:
+    """Return the stored allocations that no ARQ explains, confirmed or not.
+
+    :param hostname: None: of all hosts
+    """
+    statement = (
         _UNOWNED.select()
         .join(Deployable, Deployable.rp_uuid == Allocation.rp_uuid)
         .join(Device, Device.id == Deployable.device_id)
         .where(IS_UNOWNED)
         .order_by(Device.hostname, Deployable.name, Allocation.consumer_uuid)
     )
-    return tuple(map(_UNOWNED.read, rows))
+    if hostname is not None:
+        statement = statement.where(Device.hostname == hostname)
+    return tuple(map(_UNOWNED.read, session.execute(statement)))
 
 
 def list_leaked(session: Session) -> tuple[UnownedAllocation, ...]:

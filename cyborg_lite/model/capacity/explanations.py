@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cyborg_lite.model.devices.cleaning import UncleanUnit
+from cyborg_lite.model.hosts.topology import Availability
 from cyborg_lite.model.profiles.device_profiles import GroupRequirements
 
 
@@ -101,7 +102,7 @@ class ProviderCapacity:
     resource_class: str
     traits: frozenset[str]
     total: int
-    free: int  # units that are neither reserved nor claimed by an ARQ
+    free: int  # units that are neither reserved nor allocated
     free_handles: int
     closed: ReasonCode | None = None  # None: open; it may still be full
     closed_text: str = ''
@@ -110,6 +111,8 @@ class ProviderCapacity:
     closed_for_guest: ReasonCode | None = None  # None: Nova can attach its handles
     closed_for_guest_text: str = ''
     unclean: tuple[UncleanUnit, ...] = ()
+    unowned: int = 0  # units that consumers without an ARQ have allocated
+    states: Mapping[Availability, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

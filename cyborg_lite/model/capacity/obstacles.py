@@ -83,7 +83,7 @@ def _list_obstacles(
     if provider.free < amount or provider.free_handles < requirements.handle_count:
         free = min(provider.free, provider.free_handles)
         text = f'{free} of {provider.total} units are free, {amount} are requested.'
-        yield ReasonCode.NO_FREE_UNIT, text + _describe_unclean(provider), ()
+        yield ReasonCode.NO_FREE_UNIT, text + _describe_occupied(provider), ()
     text = (
         'Placement does not offer the provider. Its inventory is not updated yet, or '
         'it has allocations, reservations or traits that this service did not create.'
@@ -102,11 +102,13 @@ def _find_trait_obstacle(
     return ReasonCode.FORBIDDEN_TRAIT, text, present
 
 
-def _describe_unclean(provider: ProviderCapacity) -> str:
-    """Return sentences about the first units that are not clean; empty: all are."""
-    texts = [f' {_describe_unit(unit)}' for unit in provider.unclean[:_MAX_NAMED]]
-    further = len(provider.unclean) - len(texts)
-    if further:
+def _describe_occupied(provider: ProviderCapacity) -> str:
+    """Return sentences about units that are allocated elsewhere or not clean."""
+    text = f' Consumers without an ARQ have allocated {provider.unowned}.'
+    texts = [text] if provider.unowned else []
+    texts += [f' {_describe_unit(unit)}' for unit in provider.unclean[:_MAX_NAMED]]
+    further = len(provider.unclean) - _MAX_NAMED
+    if further > 0:
         texts.append(f' Further units that are not clean: {further}.')
     return ''.join(texts)
 

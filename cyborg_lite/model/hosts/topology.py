@@ -28,8 +28,14 @@ class Availability(enum.StrEnum):
     """An ARQ can claim it."""
     USED = 'used'
     """An ARQ owns it."""
+    DIRTY = 'dirty'
+    """Its host must release or clean it, or an operator must decide."""
+    ALLOCATED = 'allocated'
+    """A consumer without an ARQ has allocated it in Placement."""
     RESERVED = 'reserved'
-    """Withheld: maintenance, foreign use, cleaning, preparation or a conflict."""
+    """Withheld: maintenance, foreign use, preparation, a conflict or the driver."""
+    HOST_DOWN = 'host-down'
+    """It would be free, but the agent of its host is down."""
     BROKEN = 'broken'
     """Missing on the host, or its device or region is unusable."""
 

@@ -13,7 +13,10 @@ from cyborg_lite_dashboard.records import RecordTable, format_time, join_reason
 _AVAILABILITY_STYLES: Final[Mapping[str, str]] = {
     'free': 'success',
     'used': 'info',
+    'dirty': 'warning',
+    'allocated': 'info',
     'reserved': 'warning',
+    'host-down': 'danger',
     'broken': 'danger',
 }
 

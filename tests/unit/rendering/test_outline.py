@@ -65,17 +65,6 @@ def test_outline_tells_health_from_reason_not_to_offer() -> None:
     assert box.lines[-2:] == ('health ok', 'note: The change to VGPU is refused')
 
 
-def test_outline_names_units_that_driver_reserves() -> None:
-    (device,) = build_topology().numa_nodes[0].devices
-    for reserved, total, line in (
-        (2, 8, 'at most 6 of 8 can be allocated: the driver reserves 2'),
-        (8, 8, 'none of 8 can be allocated: the driver reserves all'),
-    ):
-        item = replace(device.deployables[1], total=total, reserved=reserved)
-        box = build_device_box(deployables=(device.deployables[0], item))
-        assert box.children[0].lines[-1] == line
-
-
 def test_describe_unit_names_user_and_reason() -> None:
     text = describe_unit(build_unit('a', Availability.BROKEN, 'It is gone.', USER))
     for word in ('It is gone.', USER.project_id, USER.instance_uuid, USER.arq_uuid):

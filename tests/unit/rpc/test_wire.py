@@ -35,7 +35,7 @@ FINGERPRINTS: Final = {
     'AttributeType': '721a0b93c35c',
     'AttentionItem': 'ef3175ff864d',
     'AttentionKind': '009e1e94cba6',
-    'Availability': 'cbc0ca11c0a2',
+    'Availability': '6727b279d803',
     'Binding': 'ab3e2237803a',
     'Bitstream': '1dc44afd20e1',
     'CleanOrder': '39f29df43a2a',

@@ -1,19 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of units, ARQs and daemons."""
-
-from sqlalchemy import update
+"""Numbers of ARQs and daemons."""
 
 from cyborg_lite.db.capacity import unit_counts
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import Deployable
-from tests.builders.rows import add_arqs, add_card
-
-
-def test_count_units_unreadable_traits_are_empty(database: Database) -> None:
-    add_card(database, 1)
-    database.write(lambda session: session.execute(update(Deployable).values(traits=7)))
-    (units,) = database.read(unit_counts.count_units)
-    assert units.traits == ()
+from tests.builders.rows import add_arqs
 
 
 def test_count_arqs_by_state(database: Database) -> None:

@@ -84,13 +84,13 @@ def test_topology_names_user_of_unit(database: Database) -> None:
     ('column', 'value', 'availability', 'reason'),
     [
         (AttachHandle.missing, True, 'broken', 'missing on the host'),
-        (Device.health, 'gone', 'broken', 'The device is gone'),
+        (Device.health, 'gone', 'broken', 'The health of the device is gone'),
         (Device.health, 'degraded', 'free', ''),
         (Device.status, 'maintaining', 'reserved', 'in maintenance'),
         (Device.conflict, 'nova', 'reserved', 'Another service manages'),
         (AttachHandle.in_use, True, 'reserved', 'A program of the host'),
         (AttachHandle.preparing, True, 'reserved', 'A job prepares it'),
-        (AttachHandle.clean_state, 'dirty', 'reserved', 'clean state is dirty'),
+        (AttachHandle.clean_state, 'dirty', 'dirty', 'clean state is dirty'),
     ],
 )
 def test_availability_follows_state_of_unit(
@@ -124,12 +124,12 @@ def test_availability_unusable_region_is_broken(database: Database) -> None:
     assert unit.reason == 'The region is unusable: The load failed.'
 
 
-def test_topology_reads_four_statements(database: Database) -> None:
+def test_topology_reads_five_statements(database: Database) -> None:
     for _ in range(3):
         add_card(database, 4)
     with statements(database) as sql:
         read(database)
-    assert len([text for text in sql if text.startswith('SELECT')]) == 4
+    assert len([text for text in sql if text.startswith('SELECT')]) == 5
 
 
 def test_topology_unknown_host_raises(database: Database) -> None:
