@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy import and_, func, or_, select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.capacity.unit_counts import count_units
+from cyborg_lite.db.capacity.provider_capacity import list_provider_capacities
 from cyborg_lite.db.core.clock import now_ms, read_time_before
 from cyborg_lite.db.core.tables import Arq, Job
 from cyborg_lite.db.devices.cleanings import list_unclean_units
@@ -59,7 +59,9 @@ def list_attention(session: Session) -> tuple[AttentionItem, ...]:
         _list_lost_arqs(session),
         _list_contested(session),
         _list_services(session),
-        check_profiles(list_profiles(session, Query()), count_units(session)),
+        check_profiles(
+            list_profiles(session, Query()), list_provider_capacities(session)
+        ),
     )
     by_kind: dict[AttentionKind, list[AttentionItem]] = {
         kind: [] for kind in AttentionKind

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from cyborg_lite.model.capacity.availability import DeployableUnits
+from cyborg_lite.model.capacity.explanations import ProviderCapacity
 from cyborg_lite.model.hosts.topology import Availability
 from cyborg_lite.model.profiles.device_profiles import (
     DeviceProfile,
@@ -170,7 +170,7 @@ class AttentionItem:
 
 
 def check_profiles(
-    profiles: Iterable[DeviceProfile], deployables: Iterable[DeployableUnits]
+    profiles: Iterable[DeviceProfile], deployables: Iterable[ProviderCapacity]
 ) -> tuple[AttentionItem, ...]:
     """Return the enabled profiles that no device, or no free unit, serves.
 
@@ -187,7 +187,7 @@ def check_profiles(
 
 def _check_profile(
     profile: DeviceProfile,
-    stock: tuple[DeployableUnits, ...],
+    stock: tuple[ProviderCapacity, ...],
     traits: frozenset[str],
 ) -> AttentionItem | None:
     for index, group in enumerate(profile.groups):
@@ -208,7 +208,7 @@ def _check_profile(
         if candidates:
             kind = AttentionKind.TYPE_SOLD_OUT
             reason = f'Group {index} requests {names}: no unit is free.'
-        if not any(item.count(Availability.FREE) for item in candidates):
+        if not any(item.states.get(Availability.FREE, 0) for item in candidates):
             return AttentionItem(
                 kind,
                 None,
@@ -222,7 +222,7 @@ def _check_profile(
 
 
 def _has_all(
-    item: DeployableUnits, option: GroupRequirements, traits: frozenset[str]
+    item: ProviderCapacity, option: GroupRequirements, traits: frozenset[str]
 ) -> bool:
     return (
         item.resource_class in option.resource_classes
