@@ -146,7 +146,8 @@ class NvmeCleaner:
         for disk in disk_use.list_namespaces(function):
             device = f'/dev/{disk.path.rpartition("/")[2]}'
             if action.method is CleanMethod.FORMAT:
-                self._run('nvme', 'format', device, action.argument)
+                # Without --force nvme waits 10 s for Ctrl-C.
+                self._run('nvme', 'format', device, action.argument, '--force')
             elif action.method is CleanMethod.DISCARD:
                 self._run('blkdiscard', action.argument, device)
         if action.method is CleanMethod.DISCARD:

@@ -225,9 +225,9 @@ class Modes:
         address, reason, has_changed = device.control_address, '', False
         try:
             has_changed = self._set_up(device, driver)
-        except ServiceUnavailable as error:
-            # Another call changes the device. The result of the last restore stays.
-            LOG.info('Device %s is not set up now: %s', address, error.text)
+        except ServiceUnavailable:
+            # The result of the last restore stays.
+            LOG.debug('Another call changes device %s: it is set up later', address)
             return False
         except CyborgError as error:
             reason = error.text

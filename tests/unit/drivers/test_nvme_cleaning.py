@@ -42,13 +42,13 @@ def clean(
     [
         (NvmeTools(sanicap=3), _AUTO, ['nvme sanitize /dev/nvme1 --sanact=4']),
         (NvmeTools(sanicap=2), _AUTO, ['nvme sanitize /dev/nvme1 --sanact=2']),
-        (NvmeTools(oacs=2, fna=4), _AUTO, ['nvme format /dev/nvme1n1 --ses=2']),
-        (NvmeTools(oacs=2), _AUTO, ['nvme format /dev/nvme1n1 --ses=1']),
+        (NvmeTools(oacs=2, fna=4), _AUTO, ['nvme format /dev/nvme1n1 --ses=2 --force']),
+        (NvmeTools(oacs=2), _AUTO, ['nvme format /dev/nvme1n1 --ses=1 --force']),
         (NvmeTools(), _AUTO, ['blkdiscard --zeroout /dev/nvme1n1']),
         (
             NvmeTools(sanicap=3, oacs=2),
             CleanMethod.FORMAT,
-            ['nvme format /dev/nvme1n1 --ses=1'],
+            ['nvme format /dev/nvme1n1 --ses=1 --force'],
         ),
         (
             NvmeTools(sanicap=3),
