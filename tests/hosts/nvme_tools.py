@@ -122,7 +122,7 @@ class Namespaces:
 
     def _attach(self, name: str, number: int) -> None:
         directory = self._find(name) / f'{name}n{number}'
-        directory.mkdir()
+        (directory / 'holders').mkdir(parents=True)
         (directory / 'size').write_text(f'{self._allocated[name].pop(number)}\n')
         link = self._root / 'sys/block' / directory.name
         link.unlink(missing_ok=True)

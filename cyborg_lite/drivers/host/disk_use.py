@@ -27,6 +27,7 @@ _SWAPS: Final = 'proc/swaps'
 _BTRFS: Final = 'sys/fs/btrfs'
 # Block devices without a disk: a container may have its root file system on one.
 _WITHOUT_DISK: Final = ('loop', 'ram', 'zram')
+_LAYERED: Final = ('dm-', 'md')  # block devices above others
 _LAYERS: Final = re.compile(r'(?:^|,)lowerdir=([^,]+)')  # of an overlay
 # Signatures of users that the kernel does not list as holders.
 _EXCLUSIVE: Final = frozenset({'zfs_member', 'ceph_bluestore'})
@@ -94,11 +95,13 @@ def list_disks(function: PciFunction) -> tuple[Disk, ...]:
 
 def find_disk_user(disks: tuple[Disk, ...]) -> str | None:
     """Return what of the host uses one of the disks, or None if nothing does."""
-    for disk in disks:
-        for directory in disk.directories:
-            user = _find_user(disk.host, directory)
-            if user is not None:
-                return user
+    # A known user is a better reason than a file that cannot be read.
+    for find_user in (_find_user, _find_unreadable):
+        for disk in disks:
+            for directory in disk.directories:
+                user = find_user(disk.host, directory)
+                if user is not None:
+                    return user
     return find_root_obstacle(disks[0].host) if disks else None
 
 
@@ -131,7 +134,12 @@ def find_root_obstacle(host: Host) -> str | None:
     if any(mount.kind == 'btrfs' for mount in roots):
         # A subvolume has a number of its own, and its source may be /dev/root.
         identities.update(f'/dev/{name}' for _, name in _list_btrfs(host))
-    if any(text in identities for text in _list_block_devices(host)):
+    if any(
+        text in identities
+        for disk in host.names(_BLOCK)
+        if _is_on_disks(host, disk)
+        for text in _list_identities(host, disk)
+    ):
         return None
     return 'it may be the system disk: no mount table shows / on a disk of this host'
 
@@ -168,6 +176,18 @@ def _find_user(host: Host, directory: str) -> str | None:
     return f'{signature} on {name}' if signature in _EXCLUSIVE else None
 
 
+def _find_unreadable(host: Host, directory: str) -> str | None:
+    """Return that a file that shows users of a disk cannot be read, or None."""
+    name = host.target(directory) or directory.rpartition('/')[2]
+    path = f'{directory}/holders'
+    # The kernel creates this directory with each disk and partition.
+    unreadable = [] if host.has(path) else [path]
+    unreadable += filter(host.is_unreadable, (_SWAPS, _BTRFS))
+    if not unreadable:
+        return None
+    return f'an unknown user of {name}: /{unreadable[0]} cannot be read'
+
+
 def _find_mount(host: Host, device: str, number: str | None) -> str | None:
     """Return where a device is mounted, by its name or its number, or None."""
     for mount in _read_mounts(host):
@@ -197,17 +217,25 @@ def _list_btrfs(host: Host) -> Iterator[tuple[str, str]]:
             yield file_system, name
 
 
-def _list_block_devices(host: Host) -> Iterator[str]:
-    """Yield the device files and the number of each block device with a disk."""
-    for disk in host.names(_BLOCK):
-        if disk.startswith(_WITHOUT_DISK):
-            continue
-        for directory in Disk(host, f'{_BLOCK}/{disk}').directories:
-            yield f'/dev/{directory.rpartition("/")[2]}'
-            if number := host.text(f'{directory}/dev'):
-                yield number
-        if label := host.text(f'{_BLOCK}/{disk}/dm/name'):
-            yield f'/dev/mapper/{label}'
+def _is_on_disks(host: Host, name: str) -> bool:
+    """Return True if a block device is a disk, or consists of disks only.
+
+    The devices of LVM, dm-crypt and software RAID list their disks and partitions.
+    """
+    below = host.names(f'{_BLOCK}/{name}/slaves')
+    if name.startswith(_WITHOUT_DISK) or (name.startswith(_LAYERED) and not below):
+        return False
+    return all(_is_on_disks(host, item) for item in below)
+
+
+def _list_identities(host: Host, disk: str) -> Iterator[str]:
+    """Yield the device files and the numbers of a block device and its partitions."""
+    for directory in Disk(host, f'{_BLOCK}/{disk}').directories:
+        yield f'/dev/{directory.rpartition("/")[2]}'
+        if number := host.text(f'{directory}/dev'):
+            yield number
+    if label := host.text(f'{_BLOCK}/{disk}/dm/name'):
+        yield f'/dev/mapper/{label}'
 
 
 def _read_signature(host: Host, number: str | None) -> str | None:

@@ -61,7 +61,10 @@ class Kernel(Protocol):
         """
 
     def holders(self, root: Path, files: Sequence[str]) -> list[int]:
-        """Return the ids of the processes that have one of the files open."""
+        """Return the ids of the processes that have one of the files open.
+
+        :raises OSError: the processes cannot be read
+        """
 
 
 class PrivilegedKernel:
@@ -183,13 +186,16 @@ class Writer:
     def holders(self, address: str, files: Sequence[str]) -> list[int]:
         """Return the ids of the processes that have one of the files open.
 
+        :raises DriverError: the processes cannot be read
         :raises DeviceHangs: as for ``write``
         """
-        return self._run_with_timeout(
-            address,
-            'search for open files',
-            lambda: self._kernel.holders(self._root, files),
-        )
+        action = 'search for open files'
+        try:
+            return self._run_with_timeout(
+                address, action, lambda: self._kernel.holders(self._root, files)
+            )
+        except OSError as error:
+            raise to_driver_error(address, action, error) from None
 
     def _run_with_timeout(
         self, address: str, action: str, operation: Callable[[], T]

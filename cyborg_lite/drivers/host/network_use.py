@@ -31,18 +31,30 @@ def find_network_user(function: PciFunction, routed: Collection[str]) -> str | N
     if vdpa is not None:
         return f'it has the vDPA device {_describe_vdpa(function, vdpa)}'
     names = list_interfaces(function)
-    for name in names:
-        upper = _find_upper(function, name)
-        if upper is not None:
-            return f'its interface {name} is part of {upper}'
-        if name in routed:
-            return f'the host has an address or a route on its interface {name}'
+    user = _find_interface_user(function, names, routed)
+    if user is not None:
+        return user
     is_network = function.pci_class.startswith(_NETWORK_CLASSES)
     if is_network and function.has_host_driver and not names:
         return f'bound to {function.driver}, and no network interface is visible'
     for name in () if function.is_virtual else names:
         if function.text(f'net/{name}/operstate') == 'up':
             return f'its interface {name} is up'
+    return None
+
+
+def _find_interface_user(
+    function: PciFunction, names: Collection[str], routed: Collection[str]
+) -> str | None:
+    for path in (_IPV4_ROUTES, _IPV6_ROUTES) if names else ():
+        if function.host.is_unreadable(path):
+            return f'an unknown user of its interface: /{path} cannot be read'
+    for name in names:
+        upper = _find_upper(function, name)
+        if upper is not None:
+            return f'its interface {name} is part of {upper}'
+        if name in routed:
+            return f'the host has an address or a route on its interface {name}'
     return None
 
 

@@ -7,6 +7,7 @@ change (``privileges``). An attacker who controls the agent cannot choose anothe
 value, tool, argument or root directory.
 """
 
+import contextlib
 import errno
 import os
 import re
@@ -41,6 +42,8 @@ _ENVIRONMENT: Final = {
     'LC_ALL': 'C',
 }
 _MOUNTS: Final = '/proc/self/mountinfo'
+_PID_NAMESPACE: Final = '/proc/self/ns/pid'
+_HOST_PIDS: Final = 'pid:[4026531836]'  # kernel: PROC_PID_INIT_INO
 
 _SECTION: Final = 'cyborg_lite_privileged'
 
@@ -278,21 +281,24 @@ def execute(command: Sequence[str], seconds: float) -> tuple[int | None, str]:
 def holders(files: Sequence[str]) -> list[int]:
     """Return the ids of the processes that have one of the device files open.
 
-    :raises PermissionError: a path is not below /dev
+    :raises PermissionError: a path is not below /dev, or the process does not see all
+        processes of the host
     """
     if len(files) > _MAX_FILES or not all(name.startswith('/dev/') for name in files):
         raise _refuse('only device files can be searched for')
+    if _root == '/' and os.readlink(_PID_NAMESPACE) != _HOST_PIDS:
+        raise _refuse('the agent does not have the process namespace of the host')
     return find_processes(_root, files)
 
 
 def find_processes(root: str, files: Sequence[str]) -> list[int]:
     """Return the ids of the processes that have one of the files open.
 
-    Without root only the files of processes of the same user are visible.
+    :raises OSError: the processes, or the open files of one, cannot be read
     """
     searched = frozenset(files)
     processes = os.path.join(root, 'proc')
-    numbers = [name for name in _list_names(processes) if re.fullmatch(r'\d+', name)]
+    numbers = [name for name in os.listdir(processes) if re.fullmatch(r'\d+', name)]
     return sorted(
         int(number)
         for number in numbers
@@ -302,19 +308,13 @@ def find_processes(root: str, files: Sequence[str]) -> list[int]:
 
 def _list_open_files(directory: str) -> set[str]:
     files = set()
-    for name in _list_names(directory):
-        try:
-            files.add(os.readlink(os.path.join(directory, name)))
-        except OSError:
-            continue  # the process has closed the file
-    return files
-
-
-def _list_names(directory: str) -> list[str]:
     try:
-        return os.listdir(directory)
-    except OSError:
-        return []  # the process has ended
+        for name in os.listdir(directory):
+            with contextlib.suppress(FileNotFoundError):  # closed in the meantime
+                files.add(os.readlink(os.path.join(directory, name)))
+    except (FileNotFoundError, ProcessLookupError):
+        pass  # the process has ended
+    return files
 
 
 def _list_devices() -> frozenset[int]:

@@ -114,6 +114,24 @@ class Host:
         except OSError:
             return ()
 
+    def is_unreadable(self, path: str) -> bool:
+        """Return True if a file or directory may have content that cannot be read.
+
+        What does not exist has no content.
+        """
+        location = self._resolve(path)
+        if location is None:
+            return True
+        try:
+            os.listdir(location)
+        except FileNotFoundError:
+            return False
+        except NotADirectoryError:
+            return self.text(path) is None and self.raw(path) != b''
+        except OSError:
+            return True
+        return False
+
     def target(self, path: str) -> str | None:
         """Return the base name of the link target, or None if there is no link."""
         location = self._resolve(path)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the use of disks by the host."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -124,6 +125,7 @@ def plain(tmp_path: Path) -> Host:
 def _add_holder(host: Host, name: str, number: str) -> None:
     """Add a block device above the system partition."""
     _write(host, f'sys/block/{name}/dev', number)
+    _write(host, f'sys/block/{name}/slaves/nvme0n1p2/dev', '259:2')
     (host.root / _PARTITION / 'holders' / name).symlink_to(host.root / 'sys/block')
 
 
@@ -170,6 +172,37 @@ def test_find_disk_user_root_above_partition_is_known(
     _write(plain, 'proc/1/mountinfo', line)
     assert _find_user(plain, _SPARE) is None
     assert _find_user(plain, _SYSTEM) == f'{name} on nvme0n1p2'
+
+
+@pytest.mark.parametrize('below', [(), ('loop0',), ('nvme0n1p2', 'loop0')])
+def test_find_disk_user_root_of_container_is_unknown(
+    plain: Host, below: tuple[str, ...]
+) -> None:
+    """The root file system of a container may be a volume in a loop device."""
+    _add_holder(plain, 'dm-0', '253:0')
+    slaves = plain.root / 'sys/block/dm-0/slaves'
+    shutil.rmtree(slaves)
+    for name in below:
+        (slaves / name).mkdir(parents=True)
+    _write(plain, 'proc/1/mountinfo', '30 1 253:0 / / rw - xfs /dev/dm-0 rw')
+    assert _find_user(plain, _SPARE) == _REASON
+
+
+@pytest.mark.parametrize('path', [f'{_DISK}/holders', 'proc/swaps', 'sys/fs/btrfs'])
+@pytest.mark.parametrize('is_missing', [False, True])
+def test_find_disk_user_unreadable_file_is_user(
+    host: Host, path: str, is_missing: bool
+) -> None:
+    file = host.root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(file, ignore_errors=True)
+    file.unlink(missing_ok=True)
+    if not is_missing:
+        file.symlink_to(file.name)  # an endless loop
+    # Not every kernel has swap space and btrfs.
+    is_free = is_missing and not path.endswith('holders')
+    user = _find_user(host)
+    assert user is None if is_free else 'an unknown user of nvme1n1: /' in str(user)
 
 
 def test_find_disk_user_btrfs_root_without_number_is_known(plain: Host) -> None:

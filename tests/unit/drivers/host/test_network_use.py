@@ -53,6 +53,16 @@ def test_find_network_user_names_user(
     assert _find_user(host, plug, fields) == user
 
 
+@pytest.mark.parametrize('path', ['proc/net/route', 'proc/net/ipv6_route'])
+def test_find_network_user_unreadable_routes_are_user(
+    host: Host, plug: Plug, path: str
+) -> None:
+    (host.root / path).parent.mkdir(parents=True)
+    (host.root / path).write_bytes(b'ens1\xff')
+    reason = f'an unknown user of its interface: /{path} cannot be read'
+    assert _find_user(host, plug, {}) == reason
+
+
 def test_find_network_user_names_type_of_vdpa(host: Host, plug: Plug) -> None:
     device = host.root / 'sys/bus/vdpa/devices/vdpa3'
     driver = host.root / 'sys/bus/vdpa/drivers/vhost_vdpa'

@@ -480,4 +480,19 @@ def test_find_processes_returns_holders_of_file(tmp_path: Path) -> None:
     (tmp_path / 'proc/9').mkdir()
     assert privileged.find_processes(str(tmp_path), ['/dev/vfio/400']) == [7]
     assert privileged.find_processes(str(tmp_path), []) == []
-    assert privileged.find_processes(str(tmp_path / 'nowhere'), ['/dev/vfio/400']) == []
+    (tmp_path / 'proc/10/fd').parent.mkdir()
+    (tmp_path / 'proc/10/fd').write_text('')
+    for root in (tmp_path, tmp_path / 'nowhere'):
+        with pytest.raises(OSError, match='directory'):
+            privileged.find_processes(str(root), ['/dev/vfio/400'])
+
+
+def test_holders_in_other_process_namespace_raises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container without the processes of the host sees no guest."""
+    namespace = tmp_path / 'pid'
+    namespace.symlink_to('pid:[4026532001]')
+    monkeypatch.setattr(privileged, '_PID_NAMESPACE', str(namespace))
+    with pytest.raises(PermissionError, match='process namespace of the host'):
+        privileged.holders(['/dev/vfio/1'])
