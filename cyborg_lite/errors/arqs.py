@@ -187,6 +187,13 @@ class BindCancelled(CyborgError):
     message = 'The ARQ was unbound or deleted during the bind.'
 
 
+class BindAbandoned(BindCancelled):
+    """The ARQ was unbound or deleted, because an attempt at the bind failed before."""
+
+    message = 'The ARQ was unbound or deleted during the bind. Before that: {cause}'
+    advice = 'Run `openstack accelerator attention list`, and remove the cause.'
+
+
 class HandlesNotConfirmed(CyborgError):
     """An agent has not confirmed exactly the attach handles of a bind. Retry."""
 

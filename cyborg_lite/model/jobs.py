@@ -93,6 +93,7 @@ class Job:
     abandoned: bool = False  # leased after the lease of another worker ended
     cancelled: bool = False  # by an operator; implies `expired`
     age: float = 0.0  # seconds between its creation and the lease
+    last_error: str = ''  # of the last attempt; empty: it did not fail
     request_id: str | None = None
     host: str | None = None  # the host whose agent the job calls
     operations: tuple[str, ...] = ()  # uuids; complete as long as no rerun is requested

@@ -7,8 +7,9 @@ Another conductor completes the job if this process exits on the way.
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from itertools import groupby
 from typing import Final, Self
 
@@ -23,11 +24,12 @@ from cyborg_lite.conductor.profiles.alternatives import (
     correct_alternatives,
     read_traits,
 )
-from cyborg_lite.db.arqs import binding, claiming
+from cyborg_lite.db.arqs import binding, claiming, history
 from cyborg_lite.db.arqs.matching import Allocated
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.arqs import (
+    BindAbandoned,
     BindCancelled,
     BindExpired,
     BindStopped,
@@ -41,7 +43,7 @@ from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.devices import DeployableInUse
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.providers import PlacementConflict
-from cyborg_lite.model.arqs.arqs import Binding
+from cyborg_lite.model.arqs.arqs import Actor, Binding
 from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.model.jobs import (
     BindPayload,
@@ -196,6 +198,23 @@ class BindHandler:
             DeployableInUse,
         ) as error:
             return self._fail(job, payload, error)
+        except CyborgError as error:
+            self._record_delay(job, payload, error)
+            raise
+
+    def _record_delay(self, job: Job, payload: BindPayload, error: CyborgError) -> None:
+        """Store which host or service a bind waits for, once for each cause."""
+        is_away = error.code == HTTPStatus.SERVICE_UNAVAILABLE
+        if not is_away or str(error) == job.last_error:
+            return
+        with suppress(CyborgError):  # the job is postponed in any case
+            self._database.write(
+                history.record_step,
+                payload.arq_uuids,
+                history.BIND_DELAYED,
+                Actor.CONDUCTOR,
+                error,
+            )
 
     def _load(self, payload: BindPayload, job: Job) -> bool:
         """Load the bitstreams of the ARQs; return True if there are any."""
@@ -211,6 +230,8 @@ class BindHandler:
         return self._fail(job, payload, kind(reason=reason))
 
     def _fail(self, job: Job, payload: BindPayload, error: CyborgError) -> Job | None:
+        if isinstance(error, BindCancelled) and job.last_error:
+            error = BindAbandoned(cause=job.last_error)
         LOG.warning(
             'Bind of instance %s failed: %s ARQs %s',
             payload.instance_uuid,

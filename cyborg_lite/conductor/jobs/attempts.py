@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attempts at jobs: the call of the handler, and the retry after a failure."""
 
+import logging
 import random
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final, Protocol
 
 from oslo_log import log
@@ -19,7 +21,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.jobs import InvalidJobPayload, JobLost
-from cyborg_lite.model.jobs import Job, JobType, read_caller
+from cyborg_lite.model.jobs import Job, JobType, name_subject, read_caller
 from cyborg_lite.rpc import context
 
 LOG = log.getLogger(__name__)
@@ -102,7 +104,15 @@ class JobAttempts:
         self, handler: Handler, job: Job, reason: CyborgError | str
     ) -> Job | None:
         delay = _choose_delay(job)
-        LOG.info('Job %s (%s) postponed %d ms: %s', job.uuid, job.type, delay, reason)
+        LOG.log(
+            _choose_level(job, reason),
+            'Job %s (%s) of %s postponed %d ms: %s',
+            job.uuid,
+            job.type,
+            ' '.join(name_subject(job.payload)) or 'the service',
+            delay,
+            reason,
+        )
         try:
             overdue = self.database.write(queue.postpone_job, job, delay, reason)
             if overdue is not None:
@@ -147,6 +157,13 @@ class JobAttempts:
             job.type,
         )
         self.metrics.count_lost_lease(job)
+
+
+def _choose_level(job: Job, reason: CyborgError | str) -> int:
+    """Return WARNING for a host or a service that does not answer, once per cause."""
+    is_away = getattr(reason, 'code', None) == HTTPStatus.SERVICE_UNAVAILABLE
+    is_new = str(reason) != job.last_error
+    return logging.WARNING if is_away and is_new else logging.INFO
 
 
 def _choose_delay(job: Job) -> int:

@@ -40,6 +40,9 @@ from cyborg_lite.model.queries import LATEST_FIRST, Page, Query, replace_records
 BIND_REFUSED: Final = 'BindRefused'
 """Step of an ARQ whose bind was not accepted. The state is the same as before."""
 
+BIND_DELAYED: Final = 'BindDelayed'
+"""Step of an ARQ whose bind waits for a host or a service that does not answer."""
+
 MAX_STEPS: Final = 500  # of the history of one ARQ
 MAX_RECORDS: Final = 500  # that one transaction deletes
 _MAX_ARQS: Final = 100  # per transaction

@@ -12,7 +12,7 @@ from sqlalchemy import update
 from cyborg_lite.conductor.arqs.binding import BindHandler, BindRules, build_bind_job
 from cyborg_lite.conductor.jobs.attempts import Handler, JobAttempts
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
-from cyborg_lite.db.arqs import arqs, binding, release
+from cyborg_lite.db.arqs import arqs, binding, history, release
 from cyborg_lite.db.core.clock import now_ms
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle
@@ -283,6 +283,34 @@ def test_bind_cancelled_does_not_call_agent_again(database: Database) -> None:
     assert bind.agents.calls == [('prepare', 'compute-1', 2)]
     released = database.write(queue.lease_jobs, OWNER, 10)
     assert [job.type for job in released] == [JobType.RELEASE] * 2
+
+
+def test_bind_of_deleted_arqs_names_silent_host_once(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    bind = Bind(database, number=1, needs_host=True)
+    bind.agents.down_hosts = {'compute-1'}
+    attempts = JobAttempts(database, {JobType.BIND: bind.handler}, Metrics())
+    attempts.run(bind.accept())
+    database.write(lambda session: session.execute(update(JobRow).values(run_after=0)))
+    (job,) = database.write(queue.lease_jobs, OWNER, 1)
+    attempts.run(job)
+    steps = database.read(history.list_steps, bind.uuids[0], EVERYBODY)
+    (delay,) = [step for step in steps if step.step == 'BindDelayed']
+    assert 'compute-1' in (delay.reason or '')
+    database.write(release.delete_arqs_of_instance, bind.instance, EVERYBODY, None)
+    database.write(lambda session: session.execute(update(JobRow).values(run_after=0)))
+    jobs = database.write(queue.lease_jobs, OWNER, 10)
+    attempts.run(next(job for job in jobs if job.type == JobType.BIND))
+    warnings = [
+        record.getMessage()
+        for record in caplog.records
+        if record.levelname == 'WARNING'
+    ]
+    assert len(warnings) == 2
+    assert all(warning.count('compute-1') == 1 for warning in warnings)
+    assert f'{bind.instance} postponed' in warnings[0]
+    assert 'unbound or deleted during the bind. Before that: ' in warnings[1]
 
 
 def test_bind_agent_down_does_not_call_agent(database: Database) -> None:
