@@ -14,6 +14,7 @@ from cyborg_lite.db.core.tables import Arq, Job
 from cyborg_lite.db.devices.cleanings import list_unclean_units
 from cyborg_lite.db.devices.devices import list_lost_arqs
 from cyborg_lite.db.hosts.services import list_services
+from cyborg_lite.db.ownership.allocations import list_leaked
 from cyborg_lite.db.ownership.device_owners import list_contested_devices
 from cyborg_lite.db.profiles.profiles import list_profiles
 from cyborg_lite.model.attention import (
@@ -30,6 +31,7 @@ from cyborg_lite.model.attention import (
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.hosts.services import AGENT, ServiceState
 from cyborg_lite.model.jobs import JobState, JobType
+from cyborg_lite.model.ownership.allocations import AllocationProblem
 from cyborg_lite.model.queries import Query
 
 _BINDS: Final = (JobType.BIND, JobType.NOVA_EVENT)
@@ -49,7 +51,7 @@ _IS_STALE_SYNC: Final = and_(
 def list_attention(session: Session) -> tuple[AttentionItem, ...]:
     """Return what waits for an operator, at most 1,000 items of a kind.
 
-    It takes at most 10 SELECTs for any number of rows.
+    It takes at most 11 SELECTs for any number of rows.
 
     :returns: the most severe kinds first
     """
@@ -58,6 +60,7 @@ def list_attention(session: Session) -> tuple[AttentionItem, ...]:
         _list_units(session),
         _list_lost_arqs(session),
         _list_contested(session),
+        _list_allocations(session),
         _list_services(session),
         check_profiles(
             list_profiles(session, Query()), list_provider_capacities(session)
@@ -169,6 +172,22 @@ def _list_contested(session: Session) -> Iterator[AttentionItem]:
             device.control_address,
             device.hostname,
             device.reason,
+        )
+
+
+def _list_allocations(session: Session) -> Iterator[AttentionItem]:
+    for item in list_leaked(session):
+        is_leak = item.problem is AllocationProblem.LEAKED
+        yield AttentionItem(
+            AttentionKind.LEAKED_ALLOCATION
+            if is_leak
+            else AttentionKind.UNOWNED_ALLOCATION,
+            item.unowned_since,
+            ObjectType.INSTANCE,
+            item.consumer_uuid,
+            item.provider_name,
+            item.hostname,
+            item.reason,
         )
 
 

@@ -46,6 +46,8 @@ class AttentionKind(enum.StrEnum):
     HELD_HANDLE = 'held_handle'
     LOST_ARQ = 'lost_arq'
     CONTESTED_DEVICE = 'contested_device'
+    LEAKED_ALLOCATION = 'leaked_allocation'
+    UNOWNED_ALLOCATION = 'unowned_allocation'
     HOST_DOWN = 'host_down'
     CONDUCTOR_DOWN = 'conductor_down'
     DUPLICATE_AGENT = 'duplicate_agent'
@@ -113,6 +115,16 @@ KINDS: Final[Mapping[AttentionKind, Rule]] = {
         _WARNING,
         'Another service manages a device, too; it is not schedulable.',
         'cyborg-lite-manage ownership --host {hostname}',
+    ),
+    AttentionKind.LEAKED_ALLOCATION: Rule(
+        _WARNING,
+        'A deleted server still has an allocation; its units are lost.',
+        'cyborg-lite-manage audit --apply',
+    ),
+    AttentionKind.UNOWNED_ALLOCATION: Rule(
+        _WARNING,
+        'A server has allocated units, but it has no ARQ.',
+        'openstack server show {object_id}',
     ),
     AttentionKind.HOST_DOWN: Rule(
         _CRITICAL,
