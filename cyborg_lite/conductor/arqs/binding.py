@@ -150,46 +150,10 @@ class BindHandler:
         return self
 
     def run(self, job: Job) -> Job | None:
-        """Claim and prepare the handles, and return the Nova event job."""
+        """Bind the ARQs, and return the Nova event job."""
         payload = read_payload(BindPayload, job.payload)
-        uuids = payload.arq_uuids
         try:
-            with self._time('allocation'):
-                consumer = self._find_consumer(payload)
-            project_id = _select_project(payload, consumer)
-            if job.step == binding.CLAIMED:
-                handles = self._list_claimed(payload)
-            else:
-                if payload.has_alternatives and consumer is not None:
-                    correct_alternatives(
-                        self._database, self._placement, payload, consumer
-                    )
-                self._check_room(payload, consumer)
-                with self._time('claim'):
-                    claim = self._claim_matching(job, payload, consumer)
-                if not claim.handles:
-                    _log_bound(payload)
-                    return claim.job
-                handles = claim.handles
-            self._nova.check_handles(handles)
-            check_hosts_up(handles)
-            if self._load(payload, job):
-                # The handles now name the bitstream. The agent stores it, and loads it
-                # again after a host reboot.
-                handles = self._list_claimed(payload)
-            with self._time('prepare'):
-                confirmed = self._prepare(job, handles)
-            event_job = self._build_event_job(payload, succeeded=True)
-            replacement = self._database.write(
-                binding.complete_bind,
-                job,
-                binding.PreparedBind(uuids, confirmed),
-                project_id,
-                event_job,
-                *self._build_connect_jobs(job, payload, confirmed),
-            )
-            _log_bound(payload)
-            return replacement
+            return self._bind(job, payload)
         except (
             BindCancelled,
             NoFreeHandle,
@@ -201,6 +165,44 @@ class BindHandler:
         except CyborgError as error:
             self._record_delay(job, payload, error)
             raise
+
+    def _bind(self, job: Job, payload: BindPayload) -> Job | None:
+        """Claim and prepare the handles, and return the Nova event job."""
+        uuids = payload.arq_uuids
+        with self._time('allocation'):
+            consumer = self._find_consumer(payload)
+        project_id = _select_project(payload, consumer)
+        if job.step == binding.CLAIMED:
+            handles = self._list_claimed(payload)
+        else:
+            if payload.has_alternatives and consumer is not None:
+                correct_alternatives(self._database, self._placement, payload, consumer)
+            self._check_room(payload, consumer)
+            with self._time('claim'):
+                claim = self._claim_matching(job, payload, consumer)
+            if not claim.handles:
+                _log_bound(payload)
+                return claim.job
+            handles = claim.handles
+        self._nova.check_handles(handles)
+        check_hosts_up(handles)
+        if self._load(payload, job):
+            # The handles now name the bitstream. The agent stores it, and loads it
+            # again after a host reboot.
+            handles = self._list_claimed(payload)
+        with self._time('prepare'):
+            confirmed = self._prepare(job, handles)
+        event_job = self._build_event_job(payload, succeeded=True)
+        replacement = self._database.write(
+            binding.complete_bind,
+            job,
+            binding.PreparedBind(uuids, confirmed),
+            project_id,
+            event_job,
+            *self._build_connect_jobs(job, payload, confirmed),
+        )
+        _log_bound(payload)
+        return replacement
 
     def _record_delay(self, job: Job, payload: BindPayload, error: CyborgError) -> None:
         """Store which host or service a bind waits for, once for each cause."""
