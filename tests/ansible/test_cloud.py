@@ -19,6 +19,7 @@ __all__ = ['keystone']
 REQUIRED: Final = 'CYBORG_LITE_TEST_REQUIRE_SERVERS'
 _SQL: Final = ('mysql', '--batch', '--skip-column-names', '--execute')
 _REGION: Final = 'RegionOne'
+_AGENT_HOST: Final = 'compute-1.example'
 _BROKER: Final = ('rabbitmqctl', '--quiet')
 
 
@@ -45,7 +46,8 @@ def name() -> Iterator[str]:
     yield name
     _run(*_SQL, f"DROP DATABASE IF EXISTS {name}; DROP USER IF EXISTS '{name}'@'%'")
     _run(*_BROKER, 'delete_vhost', name)
-    _run(*_BROKER, 'delete_user', name)
+    for user in (name, f'{name}-api', f'{name}-{_AGENT_HOST}'):
+        _run(*_BROKER, 'delete_user', user)
 
 
 def test_cloud_creates_entities_once(
@@ -72,6 +74,8 @@ def test_cloud_creates_entities_once(
         'cyborg_lite_virtual_host': name,
         'cyborg_lite_rabbit_user': name,
         'cyborg_lite_rabbit_password': 'secret',
+        'cyborg_lite_api_password': 'secret',
+        'cyborg_lite_agent_passwords': {_AGENT_HOST: 'secret'},
         'cyborg_lite_keystone_user': name,
         'cyborg_lite_keystone_password': PASSWORD,
         'cyborg_lite_service_project': 'admin',
@@ -83,7 +87,13 @@ def test_cloud_creates_entities_once(
     assert 'secret' not in first.output
     assert name in _run(*_SQL, 'SHOW DATABASES').stdout.split()
     permissions = _run(*_BROKER, 'list_permissions', '--vhost', name).stdout
-    assert name in permissions.split()
+    limits = {line.split('\t')[0]: line for line in permissions.splitlines()}
+    assert limits[name].endswith('.*\t.*\t.*')
+    assert '.*' not in limits[f'{name}-api']
+    own_queue = r'cyborg_lite\.agent(_fanout|\.compute\-1\.example)?'
+    assert own_queue in limits[f'{name}-{_AGENT_HOST}']
+    keys = _run(*_BROKER, 'list_topic_permissions', '--vhost', name).stdout
+    assert r'^cyborg_lite\.agent(\.compute\-1\.example)?$' in keys
     assert keystone.token(
         name, {'project': {'name': 'admin', 'domain': {'id': 'default'}}}
     )
