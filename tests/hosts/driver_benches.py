@@ -158,7 +158,9 @@ MODES: Final = {
     ),
     'DFL': bench(IntelFpga, 'fpga-intel'),
     'namespaces': Bench(
-        bench(NvmeDrive, 'nvme-lvm', modes=['8086:0a54 = namespaces-2']).make,
+        bench(
+            NvmeDrive, 'nvme-lvm', modes=['8086:0a54 = namespaces-2'], drives=['*']
+        ).make,
         lambda root: NvmeKernel('nvme-lvm', root),
     ),
 }

@@ -68,7 +68,10 @@ class FixtureAgent:
                 'removal_scans': 1,
             },
             **{
-                driver: {name: _format(name, values) for name, values in items.items()}
+                driver: {
+                    **self.settings.get(driver, {}),
+                    **{name: _format(name, values) for name, values in items.items()},
+                }
                 for driver, items in read_options(self.fixture.config).items()
             },
         }

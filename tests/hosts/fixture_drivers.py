@@ -48,6 +48,7 @@ def read_options(config: Config) -> dict[str, dict[str, list[str]]]:
     options: dict[str, dict[str, list[str]]] = {
         IntelFpga.NAME: management if config.get('fpga_management') else {},
         NvidiaGpu.NAME: {'vgpu_types': list_vgpu_rules(config)},
+        NvmeDrive.NAME: {'drives': ['*']},
         SriovNic.NAME: {
             'physical_device_mappings': _list_mappings(config.get('physnet', {})),
             'function_device_mappings': _list_mappings(config.get('function', {})),

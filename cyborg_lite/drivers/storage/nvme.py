@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import ClassVar, Final
 
 from oslo_config import cfg
@@ -24,6 +25,7 @@ from cyborg_lite.drivers.storage.nvme_namespaces import (
     replace_layout,
 )
 from cyborg_lite.drivers.storage.nvme_ports import DrivePorts
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.cleaning import CleanStep
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory import typed_attributes
@@ -45,6 +47,18 @@ _HOST_DRIVER: Final = 'nvme'
 _FIRMWARE: Final = re.compile(r'[!-~][ -~]{0,7}')
 
 
+_DRIVES: Final = cfg.ListOpt(
+    'drives',
+    default=[],
+    help="""
+Drives that guests may get, by serial number or PCI address; `*` and `?` match any
+text and any character. The agent offers, erases and changes no other drive. Name
+only drives whose data may be destroyed. `cyborg-lite-agent discover` shows the
+addresses, and `/sys/class/nvme/*/serial` the serial numbers.
+""",
+)
+
+
 class NvmeDrive(ModesPciDriver):
     """Driver for NVMe drives."""
 
@@ -55,6 +69,7 @@ class NvmeDrive(ModesPciDriver):
         *PciDriver.OPTIONS,
         *nvme_cleaning.OPTIONS,
         MODES_OPTION,
+        _DRIVES,
     )
     ATTRIBUTES: ClassVar[Sequence[AttributeDeclaration]] = (
         *PciDriver.ATTRIBUTES,
@@ -63,6 +78,7 @@ class NvmeDrive(ModesPciDriver):
 
     def __init__(self, host: Host, options: Options) -> None:
         super().__init__(host, options)
+        self._patterns = tuple(item.lower() for item in options.get('drives', ()))
         method = CleanMethod(options.get('clean_method', CleanMethod.AUTO))
         tools = Tools(host.kernel)
         self.cleaner = NvmeCleaner(tools, method)
@@ -109,18 +125,48 @@ class NvmeDrive(ModesPciDriver):
         if count:
             self._counts[device.control_address] = count
 
+    def set_mode(self, device: Device, mode: str) -> Device:
+        self._find_selected(device.control_address)
+        return super().set_mode(device, mode)
+
     def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
-        return self.cleaner.list_steps(PciFunction(self._host, handle.control_address))
+        return self.cleaner.list_steps(self._find_selected(handle.control_address))
 
     def run_clean_step(
         self, handle: AllocatedHandle, name: str, abort: threading.Event
     ) -> str:
         """Erase the drive; no step can be aborted."""
-        function = PciFunction(self._host, handle.control_address)
+        function = self._find_selected(handle.control_address)
         return self.cleaner.run_step(function, name)
+
+    def _find_selected(self, address: str) -> PciFunction:
+        """Return the function of a drive that the operator has selected.
+
+        :raises DriverError: the operator has not selected it
+        """
+        function = PciFunction(self._host, address)
+        obstacle = self._find_missing_selection(function)
+        if obstacle is not None:
+            raise DriverError(reason=f'Drive {address} is not changed: {obstacle}.')
+        return function
+
+    def _find_missing_selection(self, function: PciFunction) -> str | None:
+        """Return that the operator has not selected a drive, or None."""
+        names = {function.address, self.hardware_id(function)}
+        if any(
+            fnmatchcase(name.lower(), pattern)
+            for name in names
+            for pattern in self._patterns
+        ):
+            return None
+        serial = ', '.join(sorted(names - {function.address}))
+        return f'[nvme_driver] drives lacks {serial or function.address}'
 
     def is_own_vendor(self, function: PciFunction) -> bool:
         return True
+
+    def find_obstacle(self, function: PciFunction) -> str | None:
+        return self._find_missing_selection(function) or super().find_obstacle(function)
 
     def classify_companion(self, function: PciFunction) -> DiscoveryResult | None:
         """Return None: other functions belong to other drivers."""

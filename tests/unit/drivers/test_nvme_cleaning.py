@@ -121,7 +121,7 @@ def test_drive_without_namespaces_waits(drive: PciFunction) -> None:
 def test_driver_declares_policy_and_erases(drive: PciFunction) -> None:
     tools = NvmeTools(sanicap=1)
     tools.polls = 0
-    options = {'offer_without_reset': False, 'cleaning': 'one-time'}
+    options = {'offer_without_reset': False, 'drives': ['*'], 'cleaning': 'one-time'}
     driver = NvmeDrive(drive.host, options)
     driver.cleaner = NvmeCleaner(tools, _AUTO)
     results = {result.address: result.device for result in driver.discover()}

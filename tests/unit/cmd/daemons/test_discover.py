@@ -60,7 +60,7 @@ def test_discover_network_boot_offers_drives(
     sysfs_tree.build('nvme-ascend', tmp_path)
     mount_tables.replace_tables(tmp_path, 'of a network boot')
     arguments = ['discover', '--sysfs-root', str(tmp_path)]
-    section = '[agent]\nenabled_drivers = nvme_driver\n'
+    section = '[nvme_driver]\ndrives = *\n[agent]\nenabled_drivers = nvme_driver\n'
     assert agent.main([*arguments, *_config_arguments(tmp_path, section)]) == 0
     assert 'it may be the system disk' in capsys.readouterr().out
     section = f'{section}boots_from_network = true\n'

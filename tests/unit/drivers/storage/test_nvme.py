@@ -2,13 +2,15 @@
 """Tests of the driver for NVMe drives."""
 
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.storage.nvme import NvmeDrive
-from cyborg_lite.errors.drivers import DeviceBusy
+from cyborg_lite.errors.drivers import DeviceBusy, DriverError
+from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from tests.hosts import mount_tables, sysfs_tree
 from tests.hosts.sysfs_device import Plug
@@ -28,8 +30,9 @@ def _results(driver: NvmeDrive) -> dict[str, DiscoveryResult]:
     return {result.address: result for result in driver.discover()}
 
 
-def _driver(host: Host) -> NvmeDrive:
-    return NvmeDrive(host, {'offer_without_reset': False})
+def _driver(host: Host, *drives: str) -> NvmeDrive:
+    options = {'offer_without_reset': False, 'drives': drives or ('*',)}
+    return NvmeDrive(host, options)
 
 
 def _directory(host: Host, address: str) -> Path:
@@ -194,8 +197,8 @@ def test_set_mode_of_withheld_port_is_refused(host: Host, plug: Plug) -> None:
     """A guest may have the drive at its other port."""
     for number, address in enumerate(_PORTS, 8):
         _plug_port(plug, address, number)
-    options = {'offer_without_reset': False, 'modes': ['144d:a824 = namespaces-2']}
-    driver = NvmeDrive(host, options)
+    modes = {'drives': ['*'], 'modes': ['144d:a824 = namespaces-2']}
+    driver = NvmeDrive(host, {'offer_without_reset': False, **modes})
     devices = {item.address: item.device for item in driver.discover()}
     first, second = (devices[address] for address in _PORTS)
     assert first is not None
@@ -204,6 +207,35 @@ def test_set_mode_of_withheld_port_is_refused(host: Host, plug: Plug) -> None:
     assert driver.modes(second) == ()
     with pytest.raises(DeviceBusy, match='same drive as'):
         driver.set_mode(second, 'namespaces-2')
+
+
+@pytest.mark.parametrize('drive', ['BTLJ*', 'btlj0000000x4p0dgn', _FREE.upper()])
+def test_discover_selected_drive_only_is_offered(
+    host: Host, plug: Plug, drive: str
+) -> None:
+    _plug_port(plug, _PORTS[0], 8)
+    driver = _driver(host, drive, '0000:d1')
+    assert _list_offered(driver) == [_FREE]
+    result = _results(driver)[_PORTS[0]]
+    assert result.reason == f'[nvme_driver] drives lacks {_SERIAL}'
+    _attach(host, _FREE)
+    assert _list_offered(driver) == [_FREE]
+
+
+def test_unselected_drive_is_never_changed(host: Host) -> None:
+    options = {'offer_without_reset': False, 'modes': ['* = namespaces-2']}
+    driver = NvmeDrive(host, options)
+    assert _list_offered(driver) == []
+    device = _results(driver)[_FREE].device
+    assert device is not None
+    name = device.root.name
+    handle = AllocatedHandle('u', '', 'h', name, 'X', _FREE, _FREE, 'PCI')
+    with pytest.raises(DriverError, match=r'\[nvme_driver\] drives lacks BTLJ'):
+        driver.set_mode(device, 'namespaces-2')
+    with pytest.raises(DriverError, match=r'\[nvme_driver\] drives lacks BTLJ'):
+        driver.list_clean_steps(handle)
+    with pytest.raises(DriverError, match=r'\[nvme_driver\] drives lacks BTLJ'):
+        driver.run_clean_step(handle, 'verify', threading.Event())
 
 
 @pytest.mark.parametrize('fault', mount_tables.FAULTS)

@@ -29,7 +29,8 @@ def kernel(tmp_path: Path) -> NvmeKernel:
 def make(kernel: NvmeKernel) -> Make:
     def build(*modes: str) -> NvmeDrive:
         host = Host('compute-1', kernel.root, kernel)
-        return NvmeDrive(host, {'offer_without_reset': False, 'modes': modes})
+        options = {'offer_without_reset': False, 'modes': modes, 'drives': ['*']}
+        return NvmeDrive(host, options)
 
     return build
 
