@@ -12,9 +12,13 @@ from cyborg_lite.drivers.fpga.loading import ProgrammableFpgaDriver
 from cyborg_lite.drivers.host import privileges
 from cyborg_lite.drivers.host.kernel import Kernel
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.pci.driver import PciDriver
+from cyborg_lite.drivers.pci.generic import GenericPci
+from cyborg_lite.drivers.storage.nvme import NvmeDrive
 from cyborg_lite.testing import preparation_checks
 from cyborg_lite.testing.driver_checks import Bench
 from tests.hosts.driver_benches import LOADING, MODES, PREPARING
+from tests.hosts.fixture_drivers import DRIVERS
 from tests.hosts.privileged_process import PRIVILEGES, install_privileges
 
 _IMAGE = Path('/var/lib/cyborg-lite/images/5e1f-0a.bin')
@@ -51,7 +55,10 @@ class RecordingKernel:
 
 
 def _read(driver: Driver) -> privileges.Privileges:
-    return privileges.parse((PRIVILEGES / f'{driver.NAME}.conf').read_text())
+    """Return the lines for a driver; its cards are those of an emulated host."""
+    lines = (PRIVILEGES / f'{driver.NAME}.conf').read_text().splitlines()
+    kept = (line for line in lines if not line.startswith('cards '))
+    return privileges.parse('\n'.join(kept))
 
 
 @pytest.mark.parametrize('name', _PRIVILEGED)
@@ -126,6 +133,20 @@ def test_privileges_file_is_valid_and_named_for_driver(file: Path) -> None:
     path = '/sys/devices/pci0000:00/0000:00:01.0/remove'
     assert not allowed.allows_write(path, '1')
     assert not allowed.allows_run('/opt/xilinx/xrt/bin/xbmgmt', ['program', '--base'])
+
+
+@pytest.mark.parametrize('kind', [d for d in DRIVERS if issubclass(d, PciDriver)])
+def test_privileges_file_names_cards_of_driver(kind: type[PciDriver]) -> None:
+    path = PRIVILEGES / f'{kind.NAME}.conf'
+    if not path.exists() or kind in (GenericPci, NvmeDrive):
+        return  # the operator selects the cards
+    allowed = privileges.parse(path.read_text())
+    own = getattr(kind, 'VENDOR', None)
+    vendors = {own} if own else {ids[:4] for ids in kind.MODELS}
+    for item in (*allowed.files, *allowed.tools):
+        assert {vendor for vendor, _ in item.cards} == vendors
+        prefixes = item.cards[0][1]
+        assert all(name.startswith(prefixes) for name in kind.CLASSES)
 
 
 def test_privileges_files_are_all_loaded(

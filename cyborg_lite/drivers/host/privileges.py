@@ -10,13 +10,18 @@ Each file below ``/etc/cyborg-lite/privileges.d`` contains the lines of one driv
 for the value. ``run`` takes the absolute path of a tool and a regular expression for
 its arguments, separated by single spaces. ``<address>`` stands for a PCI address,
 ``<function>`` for the sysfs directory of a PCI function, and ``<uuid>`` for a uuid.
+
+The lines of a file with ``cards`` lines concern only PCI functions with one of their
+vendors and classes, as sysfs shows them::
+
+    cards 10de 0300 0302
 """
 
 import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +33,7 @@ DIRECTORY: Final = 'etc/cyborg-lite/privileges.d'  # below the root of the host
 _SUFFIX: Final = '.conf'
 _MAX_FILE_SIZE: Final = 1 << 16  # bytes
 _ADDRESS: Final = r'[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]'
+_CARDS: Final = re.compile('[0-9a-f]{4}( [0-9a-f]{2,6})+')
 _UUID: Final = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 _PLACEHOLDERS: Final = {
     '<address>': _ADDRESS,
@@ -35,6 +41,10 @@ _PLACEHOLDERS: Final = {
     '<uuid>': _UUID,
 }
 _SPECIAL: Final = re.compile(r'([][\\.^$*+?{}()|])')
+
+
+Cards = tuple[tuple[str, tuple[str, ...]], ...]
+"""Vendor ids with prefixes of class codes; empty: functions of any vendor."""
 
 
 class InvalidLine(ValueError):
@@ -47,6 +57,7 @@ class FilePrivilege:
 
     path: re.Pattern[str]
     value: re.Pattern[str]
+    cards: Cards = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +66,7 @@ class ToolPrivilege:
 
     tool: str
     arguments: re.Pattern[str]
+    cards: Cards = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +75,52 @@ class Privileges:
 
     files: tuple[FilePrivilege, ...] = ()
     tools: tuple[ToolPrivilege, ...] = ()
+    root: str = field(default='/', compare=False)  # contains the files of the host
 
     def allows_write(self, path: str, value: str) -> bool:
         """Return True if a value may be written to a file.
 
         :param path: real path below the root of the host
         """
+        # The directories above are those of bridges.
+        addresses = re.findall(_ADDRESS, path)[-1:]
         return any(
-            item.path.fullmatch(path) and item.value.fullmatch(value)
+            item.path.fullmatch(path)
+            and item.value.fullmatch(value)
+            and self._contain(item.cards, addresses)
             for item in self.files
         )
 
     def allows_run(self, tool: str, arguments: Iterable[str]) -> bool:
         """Return True if a tool may run with these arguments."""
         line = ' '.join(arguments)
+        addresses = re.findall(_ADDRESS, line)
         return any(
-            item.tool == tool and item.arguments.fullmatch(line) for item in self.tools
+            item.tool == tool
+            and item.arguments.fullmatch(line)
+            and self._contain(item.cards, addresses)
+            for item in self.tools
         )
+
+    def _contain(self, cards: Cards, addresses: Iterable[str]) -> bool:
+        """Return True if all functions have one of the vendors and classes.
+
+        The kernel states them; the agent cannot change these files.
+        """
+        if not cards:
+            return True
+        for address in addresses:
+            directory = Path(self.root, 'sys/bus/pci/devices', address)
+            vendor, pci_class = (
+                _read_id(directory / 'vendor'),
+                _read_id(directory / 'class'),
+            )
+            if not any(
+                vendor == own and pci_class.startswith(classes)
+                for own, classes in cards
+            ):
+                return False
+        return True
 
     def list_tools(self, name: str) -> Iterator[str]:
         """Yield the paths of the tools with a base name, in order of the lines."""
@@ -93,22 +134,50 @@ def parse(text: str) -> Privileges:
     :raises InvalidLine: a line cannot be understood
     """
     files, tools = [], []
+    cards = _parse_cards(text)
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith('#'):
             continue
         keyword, _, value = line.strip().partition(' ')
+        if keyword == 'cards':
+            continue
         # Only the arguments of a tool may contain spaces.
         subject, _, pattern = value.strip().partition(' ')
         pattern = pattern.strip()
         if not subject.startswith(('/', '<function>')) or not pattern:
             raise InvalidLine(f'line {number} has no path and pattern')
         if keyword == 'write' and ' ' not in pattern:
-            files.append(FilePrivilege(_compile(subject), _compile(pattern)))
+            files.append(FilePrivilege(_compile(subject), _compile(pattern), cards))
         elif keyword == 'run' and os.path.normpath(subject) == subject:
-            tools.append(ToolPrivilege(subject, _compile(pattern)))
+            tools.append(ToolPrivilege(subject, _compile(pattern), cards))
         else:
             raise InvalidLine(f'line {number} is neither a "write" nor a "run" line')
     return Privileges(tuple(files), tuple(tools))
+
+
+def _parse_cards(text: str) -> Cards:
+    """Return the vendors and classes that a file names.
+
+    :raises InvalidLine: a line has another format
+    """
+    cards = []
+    for line in text.splitlines():
+        keyword, *ids = line.split() or ['']
+        if keyword != 'cards':
+            continue
+        match = _CARDS.fullmatch(' '.join(ids))
+        if match is None:
+            raise InvalidLine(f'{line.strip()[:80]!r} is no vendor with classes')
+        cards.append((ids[0], tuple(ids[1:])))
+    return tuple(cards)
+
+
+def _read_id(path: Path) -> str:
+    """Return a number in a file of sysfs without 0x; empty if it cannot be read."""
+    try:
+        return path.read_text().strip().removeprefix('0x').lower()
+    except (OSError, UnicodeDecodeError):
+        return ''
 
 
 def load(root: str) -> Privileges:
@@ -128,7 +197,7 @@ def load(root: str) -> Privileges:
             continue
         files += privileges.files
         tools += privileges.tools
-    return Privileges(files, tools)
+    return Privileges(files, tools, root)
 
 
 def check_owner(path: str, root: str) -> None:

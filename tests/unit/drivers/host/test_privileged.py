@@ -353,6 +353,36 @@ def test_run_time_limit_has_maximum(
     assert limits == [86_400]
 
 
+@pytest.mark.parametrize(
+    ('ids', 'is_allowed'),
+    [
+        ({'vendor': '0x10de', 'class': '0x030200'}, True),
+        ({'vendor': '0x15b3', 'class': '0x020000'}, True),
+        ({'vendor': '0x144d', 'class': '0x010802'}, False),
+        ({'vendor': '0x10de', 'class': '0x040300'}, False),
+        ({'vendor': '0x15b3', 'class': '0x030200'}, False),
+        ({'vendor': '0x10de'}, False),
+        ({}, False),
+    ],
+)
+def test_change_of_other_card_raises(
+    ids: dict[str, str], is_allowed: bool, root: Path
+) -> None:
+    """The class of the bridge above and the word of the agent do not count."""
+    _write_lines(root, f'cards 10de 0300 0302\ncards 15b3 02\n{_LINES}')
+    for name, text in ids.items():
+        (root / _DIRECTORY / name).write_text(f'{text}\n')
+    for change in (
+        lambda: _write_number(root),
+        lambda: privileged.run(['tool', '-e', _ADDRESS], 30),
+    ):
+        if is_allowed:
+            change()
+        else:
+            with pytest.raises(PermissionError):
+                change()
+
+
 @pytest.mark.parametrize('files', [['/proc/kcore'], ['dev/null'], ['/dev/x'] * 5000])
 def test_holders_other_files_raises(files: list[str], root: Path) -> None:
     with pytest.raises(PermissionError):
@@ -381,6 +411,8 @@ def test_privileges_writable_by_others_are_ignored(
         'run tool x',
         'run',
         'run /usr/../tool x',
+        'cards 10de',
+        'cards 10DE 03',
         '\udcff',
     ],
 )
