@@ -42,6 +42,11 @@ _LIBRARY_LOGGER: Final = 'oslo.messaging._drivers.impl_rabbit'
 
 def explain_error(error: BaseException) -> str | None:
     """Return what to change in the configuration, or None for another error."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return (
+            f'The daemon cannot open {error.filename}: {error.strerror}. Check '
+            '[oslo_concurrency] lock_path.'
+        )
     if isinstance(error, amqp.AccessRefused):
         return (
             'RabbitMQ refuses the user, the password or a permission of [DEFAULT] '

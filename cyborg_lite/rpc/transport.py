@@ -400,7 +400,7 @@ class Caller:
         """Raise the errors of the broker as ServiceUnavailable, and log them."""
         try:
             yield
-        except FAILURES as error:
+        except (*FAILURES, OSError) as error:  # OSError: of the lock files
             # The caller logs the error at a fitting level: agents retry for ever.
             LOG.info('%s of %s failed: %s', method, self._role, type(error).__name__)
             self._log_reason(broker_errors.explain_error(error))

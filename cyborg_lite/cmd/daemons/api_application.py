@@ -43,6 +43,7 @@ def build_from_files() -> Any:
     """
     conf = configuration.parse([], BINARY)
     configuration.set_up_logging(conf)
+    transport.prepare_locks(conf)
     application = assemble(conf, connect_conductor(connect(conf)))
     garbage_collection.exempt_objects_of_start()
     return application

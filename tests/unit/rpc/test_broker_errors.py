@@ -73,3 +73,11 @@ def test_hide_library_lines_drops_mismatch_only(
     logger.error('Failed to declare: %s', QUEUE)
     logger.error('Connection failed')
     assert [record.getMessage() for record in caplog.records] == ['Connection failed']
+
+
+def test_explain_error_names_lock_file_and_option() -> None:
+    error = PermissionError(13, 'Permission denied', '/locks/reply')
+    text = broker_errors.explain_error(error)
+    assert text is not None
+    assert '/locks/reply: Permission denied' in text
+    assert 'lock_path' in text
