@@ -50,7 +50,6 @@ class AttentionKind(enum.StrEnum):
     UNOWNED_ALLOCATION = 'unowned_allocation'
     HOST_DOWN = 'host_down'
     CONDUCTOR_DOWN = 'conductor_down'
-    DUPLICATE_AGENT = 'duplicate_agent'
     TYPE_SOLD_OUT = 'type_sold_out'
     UNSERVED_PROFILE = 'unserved_profile'
 
@@ -136,11 +135,6 @@ KINDS: Final[Mapping[AttentionKind, Rule]] = {
         'A conductor sends no heartbeats.',
         'systemctl status cyborg-lite-conductor',
     ),
-    AttentionKind.DUPLICATE_AGENT: Rule(
-        _WARNING,
-        'A second agent with the name of a host is refused.',
-        'cyborg-lite-manage agent forget-identity {hostname}',
-    ),
     AttentionKind.TYPE_SOLD_OUT: Rule(
         _INFO,
         'No unit is free for a group of a device profile.',
@@ -173,7 +167,9 @@ class AttentionItem:
 
     @property
     def command(self) -> str:
-        """The command with which an operator begins."""
+        """The command with which an operator begins; empty: there is none."""
+        if self.object_type is ObjectType.JOB:  # commands know operations only
+            return ''
         return KINDS[self.kind].command.format(
             object_id=self.object_id,
             object_name=self.object_name,
