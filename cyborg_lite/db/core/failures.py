@@ -109,7 +109,7 @@ def translate_error(error: Exception) -> CyborgError:
     """Return the exception for callers; log the text of the original error."""
     original = getattr(error, 'inner_exception', None) or error
     # Without the statement and its parameters.
-    text = getattr(original, 'orig', original)
+    text = str(getattr(original, 'orig', original))
     if isinstance(error, _BAD_VALUE) or isinstance(original, exc.DataError):
         LOG.warning('The database rejected a value: %s', _describe(error))
         return InvalidInput(reason='A value is too long, or cannot be stored as text.')

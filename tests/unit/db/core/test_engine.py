@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Failed transactions: retries, and the errors that the caller gets."""
 
+import gc
+import logging
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -204,6 +207,31 @@ def test_rejected_statement_is_logged_without_values(
         assert text_of_driver not in caplog.text
     # The error would keep the frames of the transaction, and all that they refer to.
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+
+
+def test_error_of_lost_connection_keeps_no_session(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Objects of ended transactions would otherwise add up with each outage."""
+    # pytest keeps its log records, and they refer to the error.
+    monkeypatch.setattr(logging.getLogger('oslo_db.api'), 'disabled', True)
+    sessions: list[weakref.ref[Session]] = []
+
+    def lose_connection(session: Session) -> None:
+        sessions.append(weakref.ref(session))
+        session.connection().execute(text('SELECT 1'))
+        raise db.DBConnectionError
+
+    errors = []
+    for _ in range(3):
+        with pytest.raises(ServiceUnavailable) as caught:
+            database.write(lose_connection)
+        errors.append(caught.value)
+        del caught
+    gc.collect()
+    assert len(errors) == 3
+    assert len(sessions) >= 3
+    assert not [session for session in sessions if session() is not None]
 
 
 def test_once_stores_the_call_with_its_first_commit(database: Database) -> None:
