@@ -57,8 +57,8 @@ class RecordingKernel:
 def _read(driver: Driver) -> privileges.Privileges:
     """Return the lines for a driver; its cards are those of an emulated host."""
     lines = (PRIVILEGES / f'{driver.NAME}.conf').read_text().splitlines()
-    kept = (line for line in lines if not line.startswith('cards '))
-    return privileges.parse('\n'.join(kept))
+    permissions = (line for line in lines if not line.startswith('cards '))
+    return privileges.parse('\n'.join(permissions))
 
 
 @pytest.mark.parametrize('name', _PRIVILEGED)
