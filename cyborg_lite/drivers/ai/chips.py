@@ -21,6 +21,11 @@ allocation, for example to tell processors of different vendors apart.
 )
 
 
+_WORKS: Final = 'operational'
+# Before kernel 5.17, from it on, and while only a hard reset helps.
+_FAULTS: Final = frozenset({'malfunction', 'disabled', 'needs reset'})
+
+
 class AiChip(PciDriver):
     """Base of the drivers for AI processors; a driver is data."""
 
@@ -48,17 +53,27 @@ class Gaudi(AiChip):
     NAME: ClassVar[str] = 'habana_driver'
 
     def find_fault(self, function: PciFunction) -> str | None:
-        """Return the status of a processor that malfunctions (kernel: ABI/habanalabs).
+        """Return the status of a processor that does not work (kernel: ABI/habanalabs).
 
-        The words differ in case between kernels, and a reset is temporary.
+        The words and their case differ between kernels.
         """
         for name in ('habanalabs/hl', 'accel/accel'):
             directory, _, prefix = name.partition('/')
             for entry in function.names(directory):
                 status = _read_status(function, f'{directory}/{entry}')
-                if entry.startswith(prefix) and 'malfunction' in status.lower():
+                if entry.startswith(prefix) and status.lower() in _FAULTS:
                     return f'status of {entry}: {status}'
         return None
+
+    def find_obstacle(self, function: PciFunction) -> str | None:
+        """Return a status in which the processor does not work yet, or as any card."""
+        for name in ('habanalabs/hl', 'accel/accel'):
+            directory, _, prefix = name.partition('/')
+            for entry in function.names(directory):
+                status = _read_status(function, f'{directory}/{entry}')
+                if entry.startswith(prefix) and status.lower() not in ('', _WORKS):
+                    return f'status of {entry}: {status}'
+        return super().find_obstacle(function)
 
 
 def _read_status(function: PciFunction, path: str) -> str:

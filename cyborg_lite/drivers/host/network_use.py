@@ -11,6 +11,11 @@ from typing import Final
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 
 _NETWORK_CLASSES: Final = ('0200', '0280')
+_INFINIBAND: Final = '0207'
+# Boards with B200 and B300 have the switches behind ConnectX-7 (Fabric Manager guide).
+_SWITCH_PORT: Final = '15b3:1021'
+_SWITCH_MANAGEMENT: Final = b'SMDL=SW_MNG'
+_HGX_CARDS: Final = ('10de:2901', '10de:2909', '10de:3182')
 _VDPA: Final = re.compile(r'vdpa\d+')
 _UPPER: Final = 'upper_'
 _IPV4_ROUTES: Final = 'proc/net/route'
@@ -31,7 +36,7 @@ def find_network_user(function: PciFunction, routed: Collection[str]) -> str | N
     if vdpa is not None:
         return f'it has the vDPA device {_describe_vdpa(function, vdpa)}'
     names = list_interfaces(function)
-    user = _find_interface_user(function, names, routed)
+    user = _find_switches(function) or _find_interface_user(function, names, routed)
     if user is not None:
         return user
     is_network = function.pci_class.startswith(_NETWORK_CLASSES)
@@ -41,6 +46,23 @@ def find_network_user(function: PciFunction, routed: Collection[str]) -> str | N
         if function.text(f'net/{name}/operstate') == 'up':
             return f'its interface {name} is up'
     return None
+
+
+def _find_switches(function: PciFunction) -> str | None:
+    """Return that Fabric Manager needs a function to manage NVSwitches, or None."""
+    is_infiniband = function.pci_class.startswith(_INFINIBAND)
+    if function.ids != _SWITCH_PORT or not is_infiniband:
+        return None
+    vpd = function.host.raw(function.path('vpd'))
+    if _SWITCH_MANAGEMENT in (vpd or b''):
+        return 'it manages the NVSwitches of the board (VPD: SMDL=SW_MNG)'
+    if not vpd and any(map(_is_hgx, function.host.pci_functions())):
+        return 'it may manage the NVSwitches of the board: its VPD cannot be read'
+    return None
+
+
+def _is_hgx(function: PciFunction) -> bool:
+    return function.ids in _HGX_CARDS
 
 
 def _find_interface_user(

@@ -14,11 +14,13 @@ VENDOR_NAMES: Final[Mapping[str, str]] = {
     '10de': 'NVIDIA',
     '10ee': 'XILINX',
     '144d': 'SAMSUNG',
+    '14e4': 'BROADCOM',
     '15b3': 'MELLANOX',
     '177d': 'MARVELL',
     '19e5': 'HUAWEI',
     '1bd4': 'INSPUR',
     '1da3': 'HABANA',
+    '1dd8': 'PENSANDO',
     '8086': 'INTEL',
 }
 

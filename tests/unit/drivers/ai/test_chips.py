@@ -59,11 +59,12 @@ def test_discover_chip_with_mdev_is_withheld(host: Host, plug: Plug) -> None:
     assert result.reason == f'in use by the host: it has the mediated device {uuid}'
 
 
-def test_discover_malfunction_is_reserved(host: Host, plug: Plug) -> None:
-    files = {'accel/accel0/device/status': 'Malfunction'}
+@pytest.mark.parametrize('word', ['Malfunction', 'disabled', 'needs reset'])
+def test_discover_malfunction_is_reserved(host: Host, plug: Plug, word: str) -> None:
+    files = {'accel/accel0/device/status': word}
     plug(_ADDRESS, ('1da3', '1000'), **_CHIP, files=files)
     (result,) = _results(Gaudi, host)
-    assert result.reason == 'status of accel0: Malfunction'
+    assert result.reason == f'status of accel0: {word}'
     assert result.device is not None
     assert result.device.root.unavailable == 1
 

@@ -63,6 +63,29 @@ def test_find_network_user_unreadable_routes_are_user(
     assert _find_user(host, plug, {}) == reason
 
 
+@pytest.mark.parametrize(
+    ('vpd', 'has_hgx', 'user'),
+    [
+        ('V3 SMDL=SW_MNG', False, 'it manages the NVSwitches'),
+        ('V3 SMDL=SW_MNG', True, 'it manages the NVSwitches'),
+        ('V3 other', True, None),
+        (None, True, 'it may manage the NVSwitches'),
+        (None, False, None),
+    ],
+)
+def test_find_network_user_switch_management_is_user(
+    host: Host, plug: Plug, vpd: str | None, has_hgx: bool, user: str | None
+) -> None:
+    if has_hgx:
+        plug('0000:1b:00.0', ('10de', '2901'), **{'class': '030200'})
+    fields: dict[str, Any] = {'class': '020700', 'driver': 'mlx5_core', 'net': []}
+    if vpd:
+        fields['files'] = {'vpd': vpd}
+    plug(_ADDRESS, ('15b3', '1021'), **fields)
+    reason = network_use.find_network_user(PciFunction(host, _ADDRESS), ())
+    assert reason is None if user is None else str(reason).startswith(user)
+
+
 def test_find_network_user_names_type_of_vdpa(host: Host, plug: Plug) -> None:
     device = host.root / 'sys/bus/vdpa/devices/vdpa3'
     driver = host.root / 'sys/bus/vdpa/drivers/vhost_vdpa'

@@ -372,10 +372,11 @@ def test_change_of_other_card_raises(
     _write_lines(root, f'cards 10de 0300 0302\ncards 15b3 02\n{_LINES}')
     for name, text in ids.items():
         (root / _DIRECTORY / name).write_text(f'{text}\n')
-    for change in (
+    changes: list[Callable[[], object]] = [
         lambda: _write_number(root),
         lambda: privileged.run(['tool', '-e', _ADDRESS], 30),
-    ):
+    ]
+    for change in changes:
         if is_allowed:
             change()
         else:
