@@ -143,10 +143,11 @@ def test_privileges_file_names_cards_of_driver(kind: type[PciDriver]) -> None:
     allowed = privileges.parse(path.read_text())
     own = getattr(kind, 'VENDOR', None)
     vendors = {own} if own else {ids[:4] for ids in kind.MODELS}
-    for item in (*allowed.files, *allowed.tools):
-        assert {vendor for vendor, _ in item.cards} == vendors
-        prefixes = item.cards[0][1]
-        assert all(name.startswith(prefixes) for name in kind.CLASSES)
+    named = {item.cards for item in allowed.files}
+    named |= {item.cards for item in allowed.tools}
+    (cards,) = named
+    assert {vendor for vendor, _ in cards} == vendors
+    assert all(name.startswith(cards[0][1]) for name in kind.CLASSES)
 
 
 def test_privileges_files_are_all_loaded(
