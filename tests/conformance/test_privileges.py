@@ -143,9 +143,9 @@ def test_privileges_file_names_cards_of_driver(kind: type[PciDriver]) -> None:
     allowed = privileges.parse(path.read_text())
     own = getattr(kind, 'VENDOR', None)
     vendors = {own} if own else {ids[:4] for ids in kind.MODELS}
-    named = {item.cards for item in allowed.files}
-    named |= {item.cards for item in allowed.tools}
-    (cards,) = named
+    sets = {item.cards for item in allowed.files}
+    sets |= {item.cards for item in allowed.tools}
+    (cards,) = sets
     assert {vendor for vendor, _ in cards} == vendors
     assert all(name.startswith(cards[0][1]) for name in kind.CLASSES)
 
