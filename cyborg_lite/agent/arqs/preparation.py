@@ -387,8 +387,14 @@ class Preparation:
     def _check_current(self, handle: AllocatedHandle) -> None:
         """Check that the claim was not released. The caller holds the guard.
 
-        :raises DriverError: the call is stale
+        :raises DriverError: the call is stale, or the unit is prepared for another ARQ
         """
+        if holder := self._find_holder(handle):
+            reason = (
+                f'Unit {handle.key} is prepared for ARQ {holder.arq_uuid} of instance '
+                f'{holder.instance_uuid or "unknown"}, which its host has not released.'
+            )
+            raise DriverError(reason=reason)
         released = self._released_generations.get(handle.uuid, 0)
         if 0 < handle.generation <= released or self._is_claimed_again(handle):
             reason = (
@@ -398,15 +404,34 @@ class Preparation:
             raise DriverError(reason=reason)
 
     def _is_claimed_again(self, handle: AllocatedHandle) -> bool:
-        """Check whether another claim of the handle is stored that is not earlier.
+        """Check whether another claim of the unit is stored that must stay.
 
         A restored database may use a generation again, for another ARQ. The order of
         the two claims is then not known, and the stored one stays.
         """
+        if self._find_holder(handle):
+            return True
         stored = self._cache.handles.get(handle.uuid)
         if stored is None or stored.handle.claim == handle.claim:
             return False
         return handle.generation <= stored.handle.generation
+
+    def _find_holder(self, handle: AllocatedHandle) -> AllocatedHandle | None:
+        """Return the handle of another ARQ that is prepared on the same unit.
+
+        A conductor claims a unit after its host has released it. The database of a
+        conductor that has not seen that was restored; it may have given the handle
+        another uuid.
+        """
+        for entry in self._cache.handles.values():
+            holder = entry.handle
+            if (
+                holder.arq_uuid != handle.arq_uuid
+                and entry.boot_id is not None
+                and (holder.uuid == handle.uuid or holder.unit == handle.unit)
+            ):
+                return holder
+        return None
 
     def _check_drivers_available(self, handle: AllocatedHandle) -> None:
         """Check that all drivers completed the last scan.

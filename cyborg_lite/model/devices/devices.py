@@ -130,6 +130,11 @@ class AllocatedHandle:
         """The identity of the claim: handle, ARQ and handle generation."""
         return self.uuid, self.arq_uuid, self.generation
 
+    @property
+    def unit(self) -> tuple[str, str, str]:
+        """The identity of the unit on its host, whatever uuid the handle has."""
+        return self.control_address, self.deployable_name, self.key
+
     def confirm(self, *, needs_connect: bool = False) -> ConfirmedHandle:
         """Return the answer of an agent that has prepared the handle."""
         return ConfirmedHandle(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -602,14 +602,21 @@ def test_prepare_does_not_confirm_handle_released_meanwhile(
     assert [item.uuid for item in confirmed] == ['b']
 
 
-def test_claim_of_same_generation_by_another_arq_changes_nothing(
-    driver: PreparingDriver, cache: Cache, build_preparation: Prepare
+@pytest.mark.parametrize(
+    'values',
+    [{'generation': 1}, {'generation': 2}, {'uuid': 'another-uuid', 'generation': 0}],
+)
+def test_claim_of_prepared_unit_by_another_arq_changes_nothing(
+    driver: PreparingDriver,
+    cache: Cache,
+    build_preparation: Prepare,
+    values: dict[str, Any],  # of several types
 ) -> None:
-    """A restored database uses generations again."""
+    """A restored database uses generations again, and gives handles other uuids."""
     preparation = build_preparation(scripted=driver)
     preparation.prepare([with_generation(1)])
-    of_other_arq = replace(with_generation(1), arq_uuid='another-arq')
-    with pytest.raises(DriverError, match='claimed by another ARQ'):
+    of_other_arq = replace(with_generation(1), arq_uuid='another-arq', **values)
+    with pytest.raises(DriverError, match='is prepared for ARQ arq-of-a of instance'):
         preparation.prepare([of_other_arq])
     preparation.release([of_other_arq])
     assert driver.prepared == {'a'}
