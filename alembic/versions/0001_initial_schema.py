@@ -300,7 +300,6 @@ def _create_attributes() -> None:
         _not_null('reported', sa.Boolean),
         _not_null('hidden', sa.Boolean),
         *_times(),
-        _not_null('generation', sa.Integer),
         sa.UniqueConstraint('deployable_id', 'key'),
     )
 

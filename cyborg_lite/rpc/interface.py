@@ -337,14 +337,10 @@ class Conductor(Protocol):
         :raises AttributeExists: the deployable has an attribute with the key
         """
 
-    def delete_attribute(
-        self, context: RequestContext, uuid: str, generation: int | None = None
-    ) -> None:
+    def delete_attribute(self, context: RequestContext, uuid: str) -> None:
         """Delete an attribute.
 
-        :param generation: that the attribute must have; None: any
         :raises AttributeNotFound: the attribute does not exist
-        :raises GenerationConflict: the attribute has another generation
         """
 
     def sum_usages(self, context: RequestContext, query: UsageQuery) -> UsageReport:

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of devices, attributes and device profiles that expect a generation."""
+"""Changes of devices and device profiles that expect a generation."""
 
 from collections.abc import Callable
 from functools import partial
 
-from sqlalchemy import select
-
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import Deployable
-from cyborg_lite.db.devices import deployables, devices, modes, reconfigurations
+from cyborg_lite.db.devices import devices, modes, reconfigurations
 from cyborg_lite.db.devices.reconfigurations import NewReconfiguration
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.errors.devices import AttributeNotFound, DeviceNotFound
+from cyborg_lite.errors.devices import DeviceNotFound
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.jobs import ModePayload
@@ -55,10 +52,6 @@ def delete_profile(database: Database, uuid: str, generation: int | None) -> obj
     return database.write(profiles.delete_profiles, [uuid], None, generation)
 
 
-def delete_attribute(database: Database, uuid: str, generation: int | None) -> object:
-    return database.write(deployables.delete_attribute, uuid, generation)
-
-
 def create_device(database: Database) -> str:
     database.write(reports.store_report, report(card(1)))
     return database.read(devices.list_devices, Query())[0].uuid
@@ -70,18 +63,10 @@ def create_profile(database: Database) -> str:
     return database.read(profiles.list_profiles, query)[0].uuid
 
 
-def create_attribute(database: Database) -> str:
-    create_device(database)
-    ids = select(Deployable.id)
-    number = database.read(lambda session: session.scalars(ids).one())
-    return database.write(deployables.create_attribute, number, 'rack', '7').uuid
-
-
 CHANGES = [
     (create_device, set_status, DeviceNotFound),
     (create_device, change_mode, DeviceNotFound),
     (create_device, change_configuration, DeviceNotFound),
     (create_profile, change_profile, DeviceProfileNotFound),
     (create_profile, delete_profile, DeviceProfileNotFound),
-    (create_attribute, delete_attribute, AttributeNotFound),
 ]

@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.tables import (
     Arq,
-    Attribute,
     Deployable,
     Device,
     DeviceProfile,
@@ -58,19 +57,6 @@ def _deployable(session: Session, number: int) -> Row:
         num_accelerators=number % 3,
         driver_name=None if number % 2 else 'NVIDIA',
         rp_uuid=str(uuid4()),
-        **_times(number),
-    )
-
-
-def _attribute(session: Session, number: int) -> Row:
-    deployable = _deployable(session, number)
-    session.add(deployable)
-    session.flush()
-    return Attribute(
-        uuid=str(uuid4()),
-        deployable_id=deployable.id,
-        key=f'key {number % 3}',
-        value='1',
         **_times(number),
     )
 
@@ -134,7 +120,6 @@ def _operation(session: Session, number: int) -> Row:
 
 BUILDERS: Final[Mapping[str, Callable[[Session, int], Row]]] = {
     'accelerator_requests': _arq,
-    'attributes': _attribute,
     'deployables': _deployable,
     'device_profiles': _profile,
     'devices': _device,

@@ -149,7 +149,7 @@ def test_other_tenant_sees_and_changes_no_arqs(cloud: OpenStack) -> None:
     def statuses(user: Person) -> list[int]:
         answers = [
             cloud.ask('accelerator', 'GET', f'{path}/{uuid}', user=user),
-            cloud.ask('accelerator', 'DELETE', f'{path}?arqs={uuid}', user=user),
+            cloud.ask('accelerator', 'DELETE', f'{path}/{uuid}', user=user),
             cloud.ask('accelerator', 'DELETE', of_server, user=user),
             cloud.ask('accelerator', 'PATCH', path, unbind, user),
         ]

@@ -13,7 +13,7 @@ from cyborg_lite.api.call import arguments, json_body, preconditions
 from cyborg_lite.api.call.links import Links
 from cyborg_lite.api.call.resource import ApiContext
 from cyborg_lite.api.call.validation import JSON_PATCH, Schema
-from cyborg_lite.api.microversion import MINIMUM, V2_5, Microversion
+from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, V2_5, Microversion
 from cyborg_lite.api.middleware import MICROVERSION
 from cyborg_lite.api.nova_processes import is_nova_api
 from cyborg_lite.errors.base import InvalidInput, NotFound
@@ -41,6 +41,7 @@ class Call:
     # Fields that the client requests of the selectable views; None: all
     fields: frozenset[str] | None = None
     selectable: tuple[type[Any], ...] = ()
+    until: Microversion = MAXIMUM  # the last one that has the path
     # Path of the created object or of the operation, without a leading slash
     location: str = ''
 
@@ -123,6 +124,17 @@ class Call:
         if self.microversion < version:
             raise NotAcceptable(
                 reason=f'{feature} requires microversion {version} or later; '
+                f'the request has {self.microversion}.'
+            )
+
+    def refuse_after(self, version: Microversion) -> None:
+        """Check that the microversion of the request is at most ``version``.
+
+        :raises NotAcceptable: the request has a newer microversion
+        """
+        if self.microversion > version:
+            raise NotAcceptable(
+                reason=f'{self.operation} requires microversion {version} or earlier; '
                 f'the request has {self.microversion}.'
             )
 

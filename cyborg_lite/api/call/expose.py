@@ -29,10 +29,9 @@ from cyborg_lite.api.call import field_selection
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.call.validation import Schema
-from cyborg_lite.api.microversion import V2_5, V2_7, Microversion
+from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, V2_5, V2_7, Microversion
 from cyborg_lite.api.views.encoding import encode
 from cyborg_lite.api.views.view import View
-from cyborg_lite.errors.requests import NotAcceptable
 
 REQUEST: Final = 'cyborg_lite.request'
 """Key of the request with its input in the WSGI environment that Pecan gets."""
@@ -90,6 +89,7 @@ def expose(
             self: Resource, request: pecan.Request, _response: pecan.Response
         ) -> webob.Response:
             call = Call(request.environ[REQUEST], self.context)
+            call.until = self.until
             for check in checks:
                 check(call)
             view = method(self, call)
@@ -128,6 +128,8 @@ def _list_views(annotation: Any) -> tuple[type[Any], ...]:
 def requires(rule: str, service_for: str | None = None) -> Decorator:
     """Check a policy rule and, with ``service_for``, require a service token.
 
+    Then check that the microversion has the path, see ``Resource.until``.
+
     :param service_for: the action that needs a service token, as the subject of a
         sentence
     """
@@ -136,6 +138,7 @@ def requires(rule: str, service_for: str | None = None) -> Decorator:
         call.authorize(rule)
         if service_for is not None:
             call.require_service(service_for)
+        call.refuse_after(call.until)
 
     return _add_check(authorize, rule=rule, service_for=service_for)
 
@@ -157,11 +160,7 @@ def until(version: Microversion) -> Decorator:
     """Refuse microversions after ``version`` with 406: another call does the same."""
 
     def check_version(call: Call) -> None:
-        if call.microversion > version:
-            raise NotAcceptable(
-                reason=f'{call.operation} requires microversion {version} or earlier; '
-                f'the request has {call.microversion}.'
-            )
+        call.refuse_after(version)
 
     return _add_check(check_version, until=version)
 
@@ -190,8 +189,11 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
 
     def parse_input(call: Call) -> None:
         version = call.microversion
-        extra = [name for name, since in added.items() if since <= version]
-        extra += [name for name, until in removed.items() if version <= until]
+        extra = [
+            name
+            for name in added | removed
+            if added.get(name, MINIMUM) <= version <= removed.get(name, MAXIMUM)
+        ]
         if selectable and version >= V2_5:
             extra.append(field_selection.ARGUMENT)
         call.parse_arguments((*arguments, *extra), filters)

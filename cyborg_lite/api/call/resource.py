@@ -3,10 +3,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from cyborg_lite.api.call.hold import Hold
-from cyborg_lite.api.microversion import Microversion
+from cyborg_lite.api.microversion import MAXIMUM, Microversion
 from cyborg_lite.api.policy import Policy
 from cyborg_lite.errors.requests import MethodNotAllowed
 from cyborg_lite.model.profiles.device_profiles import Limits
@@ -46,6 +46,9 @@ class ApiContext:
 
 class Resource:
     """Controller of one path; its methods are HTTP methods in lower case."""
+
+    until: ClassVar[Microversion] = MAXIMUM
+    """The last microversion that has the path; newer ones answer 406."""
 
     def __init__(self, context: ApiContext, identifiers: Sequence[str] = ()) -> None:
         self.context = context

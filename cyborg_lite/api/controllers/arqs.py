@@ -131,17 +131,18 @@ class ArqCollection(Resource):
 
     @expose(status=204, errors=(404,))
     @requires('cyborg:arq:delete')
-    @accepts(arguments=('arqs', 'instance'))
+    @accepts(arguments=('instance',), older={V2_4: ('arqs',)})
     def delete(self, call: Call) -> None:
-        """Delete ARQs by uuid, or all ARQs of an instance.
+        """Delete all ARQs of an instance, or ARQs by uuid.
 
-        Exactly one of the arguments is required. The argument instance requires a
-        service token. After 404 the ARQs that exist have been deleted.
+        The argument instance requires a service token. Before 2.5 the argument arqs may
+        be used instead. After 404 the ARQs that exist have been deleted.
         """
         if len(call.arguments) != 1:
-            raise InvalidInput(
-                reason='Set exactly one of the arguments arqs and instance.'
-            )
+            names = 'exactly one of the arguments arqs and'
+            if call.microversion > V2_4:
+                names = 'the argument'
+            raise InvalidInput(reason=f'Set {names} instance.')
         instance = _parse_instance(call)
         if instance is None:
             _delete_arqs(self, call, arguments.split_list(call.arguments['arqs']))

@@ -10,7 +10,7 @@ from cyborg_lite.api.call import arguments, paging
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires
 from cyborg_lite.api.call.resource import ApiContext, Resource
-from cyborg_lite.api.microversion import V2_4, V2_5, V2_7
+from cyborg_lite.api.microversion import V2_4, V2_5, V2_6, V2_7
 from cyborg_lite.api.schemas import attributes as attribute_schemas
 from cyborg_lite.api.schemas import deployables as schemas
 from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX
@@ -50,6 +50,7 @@ class DeployableCollection(Resource):
             V2_5: (arguments.PREFIX,),
             V2_7: (_DEVICE,),
         },
+        older={V2_6: ('device_id',)},
         selectable=(DeployableView,),
     )
     def get(self, call: Call) -> DeployableList:
@@ -64,7 +65,7 @@ class DeployableCollection(Resource):
             if name in values:
                 filters[name] = (arguments.parse_uuid(name, values[name]),)
         query = paging.build_query(call, **filters)
-        query = replace(query, brief=not call.selects('attributes_list'))
+        query = replace(query, brief=not call.selects('attributes'))
         records = self.conductor.list_deployables(call.caller, query)
         return DeployableList(records, paging.build_next_link(call, query, records))
 
@@ -81,7 +82,7 @@ class DeployableResource(Resource):
         A deployable is a part of a device that has its own inventory in Placement.
         """
         uuid = call.parse_identifier(self.identifier, *_MISSING_DEPLOYABLE)
-        brief = not call.selects('attributes_list')
+        brief = not call.selects('attributes')
         query = Query(filters={'uuid': (uuid,)}, brief=brief)
         for deployable in self.conductor.list_deployables(call.caller, query):
             return DeployableView(deployable)
@@ -117,6 +118,8 @@ class ProgramDeployable(Resource):
 class ProgramDeployableAlias(ProgramDeployable):
     """``/v2/deployables/{uuid}/program/{uuid}``, the path that the SDK uses."""
 
+    until = V2_4
+
     def __init__(self, context: ApiContext, identifiers: Sequence[str] = ()) -> None:
         """Store the arguments.
 
@@ -129,14 +132,13 @@ class ProgramDeployableAlias(ProgramDeployable):
 
 
 class AttributeCollection(Resource):
-    """``/v2/attributes``"""
+    """``/v2/attributes``; since 2.5 deployables have all attributes."""
+
+    until = V2_4
 
     @expose()
     @requires('cyborg:attribute:get_all')
-    @accepts(
-        arguments=(*arguments.PAGING, 'deployable_id', 'key'),
-        selectable=(AttributeView,),
-    )
+    @accepts(arguments=(*arguments.PAGING, 'deployable_id', 'key'))
     def get(self, call: Call) -> AttributeList:
         """List attributes.
 
@@ -170,16 +172,17 @@ class AttributeCollection(Resource):
             key=_parse_text(fields, 'key'),
             value=_parse_text(fields, 'value'),
         )
-        call.location = f'v2/attributes/{created.uuid}'
         return AttributeView(created)
 
 
 class AttributeResource(Resource):
     """``/v2/attributes/{uuid}``"""
 
+    until = V2_4
+
     @expose()
     @requires('cyborg:attribute:get_one')
-    @accepts(selectable=(AttributeView,))
+    @accepts()
     def get(self, call: Call) -> AttributeView:
         """Show an attribute.
 
@@ -193,16 +196,16 @@ class AttributeResource(Resource):
             return AttributeView(attribute)
         raise AttributeNotFound(uuid=uuid)
 
-    @expose(status=204, errors=(409,))
+    @expose(status=204)
     @requires('cyborg:attribute:delete')
-    @accepts(precondition=True)
+    @accepts()
     def delete(self, call: Call) -> None:
         """Delete an attribute.
 
         Later reports of the agent do not add a deleted attribute again.
         """
         uuid = call.parse_identifier(self.identifier, AttributeNotFound)
-        self.conductor.delete_attribute(call.caller, uuid, call.generation)
+        self.conductor.delete_attribute(call.caller, uuid)
 
 
 def _parse_deployable_id(value: str | int) -> int:

@@ -175,13 +175,13 @@ class DeviceConfiguration(Resource):
 
 
 class _DeviceAction(Resource):
-    """An action on a device that sets its status."""
+    """An action on a device that sets its status, as a PATCH does since 2.4."""
+
+    until = V2_4
 
     def _set_status(self, call: Call, status: DeviceStatus) -> None:
         uuid = call.parse_identifier(self.identifier, DeviceNotFound)
-        self.conductor.set_device_status(
-            call.caller, uuid, status, generation=call.generation
-        )
+        self.conductor.set_device_status(call.caller, uuid, status)
 
 
 class EnableDevice(_DeviceAction):
@@ -189,7 +189,7 @@ class EnableDevice(_DeviceAction):
 
     @expose(status=204, errors=(409,))
     @requires('cyborg:device:enable')
-    @accepts(body=NO_CONTENT, precondition=True)
+    @accepts(body=NO_CONTENT)
     def post(self, call: Call) -> None:
         """Enable a device for scheduling.
 
@@ -203,7 +203,7 @@ class DisableDevice(_DeviceAction):
 
     @expose(status=204, errors=(409,))
     @requires('cyborg:device:disable')
-    @accepts(body=NO_CONTENT, precondition=True)
+    @accepts(body=NO_CONTENT)
     def post(self, call: Call) -> None:
         """Disable a device for scheduling.
 

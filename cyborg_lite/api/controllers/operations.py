@@ -6,7 +6,7 @@ from typing import Final
 
 from cyborg_lite.api.call import arguments, paging
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.call.expose import accepts, expose, requires, since, until
+from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.call.validation import NO_CONTENT
 from cyborg_lite.api.microversion import V2_4, V2_6, V2_7
@@ -144,10 +144,11 @@ class JobCollection(Resource):
 class JobResource(Resource):
     """``/v2/jobs/{uuid}``"""
 
+    until = V2_6
+
     @expose()
     @requires('cyborg:job:get_one')
     @since(V2_4)
-    @until(V2_6)
     @accepts(selectable=(JobView,))
     def get(self, call: Call) -> JobView:
         """Show a programming job.

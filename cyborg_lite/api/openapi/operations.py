@@ -46,12 +46,11 @@ def build_operation(route: Route, schemas: ViewSchemas) -> Document:
         # Without a recorded body the schema has examples.
         if sample is not None and sample.request_body is not None:
             content['example'] = sample.request_body
-        accepts_patch = route.body.is_patch and schemas.newest >= V2_5
+        # Generated clients cannot send a list that has two media types.
+        is_patch = route.body.is_patch and schemas.oldest >= V2_5
         operation['requestBody'] = {
             'required': not route.body.optional,
-            'content': dict.fromkeys(
-                (JSON, JSON_PATCH) if accepts_patch else (JSON,), content
-            ),
+            'content': {JSON_PATCH if is_patch else JSON: content},
         }
     return operation
 

@@ -87,7 +87,7 @@ def list_path_names(path: str) -> list[str]:
 
 
 def _list_query_parameters(route: Route) -> Iterator[Document]:
-    for name in (*route.arguments, *route.newer, *route.older):
+    for name in (*route.arguments, *{**route.newer, **route.older}):
         extension = describe_versions(
             route.newer.get(name, MINIMUM), route.older.get(name, MAXIMUM)
         )

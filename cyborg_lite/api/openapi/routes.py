@@ -103,7 +103,11 @@ def list_routes(version: Microversion | None = None) -> Iterator[Route]:
         if version is None:
             yield route
         elif route.since <= version and version <= (route.until or MAXIMUM):
-            newer = {n: since for n, since in route.newer.items() if since <= version}
+            newer = {
+                name: since
+                for name, since in route.newer.items()
+                if since <= version <= route.older.get(name, MAXIMUM)
+            }
             older = {n: until for n, until in route.older.items() if version <= until}
             yield dataclasses.replace(
                 route,
@@ -130,6 +134,8 @@ def _build_route(method: str, path: str) -> Route:
     handler = getattr(resource, resource.find_method(method, MAXIMUM))
     names = (name for name in Route.__slots__ if hasattr(handler, name))
     facts: dict[str, Any] = {name: getattr(handler, name) for name in names}
+    if resource.until < MAXIMUM:
+        facts['until'] = resource.until
     # Without docstrings (python -OO) the document has no texts.
     summary, _, description = (inspect.getdoc(handler) or '').partition('\n\n')
     return Route(method, path, summary, description, resource, **facts)

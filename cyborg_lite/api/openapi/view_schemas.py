@@ -57,7 +57,7 @@ class ViewSchemas:
         :param version: microversion of the document; None: all of them
         """
         self.components: dict[str, Document] = {}
-        self._oldest = version or MINIMUM
+        self.oldest = version or MINIMUM
         self.newest = version or MAXIMUM
 
     def build_schema(self, kind: Any) -> Document:
@@ -180,7 +180,7 @@ class ViewSchemas:
             attribute.name: attribute.datatype
             for attribute in types.list_attributes(view)
             if read_since(attribute.datatype) <= self.newest
-            and self._oldest <= read_until(attribute.datatype)
+            and self.oldest <= read_until(attribute.datatype)
         }
         schema = {
             'type': 'object',
@@ -201,4 +201,4 @@ class ViewSchemas:
         """Check whether every response has the field."""
         if read_optional(kind) or read_until(kind) < self.newest:
             return False
-        return read_since(kind) <= self._oldest
+        return read_since(kind) <= self.oldest

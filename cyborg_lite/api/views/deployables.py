@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deployables and their attributes in the responses of the API."""
 
+import json
 from datetime import datetime
 from typing import Any
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.microversion import V2_5, V2_6, V2_7
+from cyborg_lite.api.microversion import V2_4, V2_5, V2_6, V2_7
 from cyborg_lite.api.views.shapes import (
     JSON_TEXT,
     UUID,
@@ -20,11 +21,8 @@ from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.inventory.typed_attributes import AttributeType, TypedAttribute
 
 
-class TypedAttributeView(View):
-    """A typed attribute of a deployable.
-
-    ``value`` is a number, a boolean or text since 2.7, and text before.
-    """
+class DeployableAttributeView(View):
+    """An attribute of a deployable; a version is text."""
 
     name = str
     type = enum_of(AttributeType)
@@ -33,13 +31,17 @@ class TypedAttributeView(View):
 
     @staticmethod
     def render_value(attribute: TypedAttribute, call: Call) -> int | str:
-        """Return the JSON value; a version, and before 2.7 any value, is text."""
-        value = attribute.parse() if call.microversion >= V2_7 else None
+        """Return a number, a boolean or text."""
+        value = attribute.parse()
         return value if isinstance(value, int) else attribute.value
 
 
 class DeployableView(View):
-    """A deployable; ``attributes_list`` is a list of objects, before 2.5 as text."""
+    """A deployable.
+
+    ``attributes`` are those that selectors compare, and then as strings those that
+    were added by name. ``attributes_list`` are the latter as JSON text.
+    """
 
     uuid = UUID
     device_uuid = since(V2_7, UUID)
@@ -50,24 +52,31 @@ class DeployableView(View):
     name = str
     num_accelerators = int
     device_id = until(V2_6, int)
-    attributes_list = Json(
-        JSON_TEXT,
-        text_before=V2_5,
-        type=['string', 'array'],
-        items={'type': 'object', 'additionalProperties': {'type': 'string'}},
-    )
+    attributes_list = until(V2_4, JSON_TEXT)
     rp_uuid = nullable(UUID)
     driver_name = nullable(str)
     bitstream_id = nullable(UUID)
     links = LINKS
     created_at = datetime
     updated_at = nullable(datetime)
-    typed_attributes = since(V2_5, [TypedAttributeView])
+    attributes = since(V2_5, [DeployableAttributeView])
 
     @staticmethod
-    def render_attributes_list(deployable: DeployableRecord, call: Call) -> Any:
-        """Return an object with one key for each attribute."""
-        return [{item.key: item.value} for item in deployable.attributes]
+    def render_attributes_list(deployable: DeployableRecord, call: Call) -> str:
+        """Return a list of objects with one key each."""
+        return json.dumps([{item.key: item.value} for item in deployable.attributes])
+
+    @staticmethod
+    def render_attributes(
+        deployable: DeployableRecord, call: Call
+    ) -> list[TypedAttribute]:
+        """Return the typed attributes, and others whose names are not among them."""
+        names = {item.name for item in deployable.typed_attributes}
+        others = (item for item in deployable.attributes if item.key not in names)
+        return [
+            *deployable.typed_attributes,
+            *(TypedAttribute(i.key, AttributeType.STRING, i.value) for i in others),
+        ]
 
     @staticmethod
     def render_links(deployable: DeployableRecord, call: Call) -> Any:
@@ -96,7 +105,6 @@ class AttributeView(View):
     links = LINKS
     created_at = datetime
     updated_at = nullable(datetime)
-    generation = since(V2_5, int)
 
 
 class AttributeList(ListView):

@@ -13,7 +13,6 @@ and ``api/openapi``.
 
 import copy
 import enum
-import json
 import re
 from collections.abc import Callable
 from typing import Any, Final
@@ -68,13 +67,6 @@ class Shape(types.UserType):  # type: ignore[misc]  # untyped base
 class Json(Shape):
     """A value that is JSON already, in the form that the kind describes."""
 
-    def __init__(
-        self, kind: Any, text_before: Microversion = MINIMUM, **schema: Any
-    ) -> None:
-        super().__init__(kind, **schema)
-        # Older microversions show the value as JSON text.
-        self._text_before = text_before
-
     def validate(self, value: Any) -> Any:
         """Return the value; WSME has no type for a choice of types."""
         return value
@@ -82,10 +74,8 @@ class Json(Shape):
     def compile(
         self, version: Microversion, compile_kind: Callable[[Any], Convert | None]
     ) -> Convert | None:
-        """Return the conversion to text, which older microversions need."""
-        if version >= self._text_before:
-            return None
-        return lambda value, call: None if value is None else json.dumps(value)
+        """Return None: there is nothing to convert."""
+        return None
 
 
 class _Text(Shape):

@@ -225,7 +225,7 @@ class Allocation(Base):
     has_server: Mapped[bool | None]
 
 
-class Attribute(_Timed, _Numbered, Base):
+class Attribute(_Timed, Base):
     """A key and a value that describe a deployable."""
 
     __tablename__ = 'attributes'

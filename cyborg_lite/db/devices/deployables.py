@@ -15,7 +15,6 @@ from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.column_types import read_attributes
-from cyborg_lite.db.core.generations import check_generation
 from cyborg_lite.db.core.query import (
     Collection,
     ConvertibleRows,
@@ -157,23 +156,15 @@ def create_attribute(
     return attribute
 
 
-def delete_attribute(
-    session: Session, uuid: str, generation: int | None = None
-) -> None:
+def delete_attribute(session: Session, uuid: str) -> None:
     """Delete an attribute.
 
     The row of a reported attribute is kept but hidden, so that the next host report
     does not create it again.
 
-    :param generation: that the attribute must have; None: any
     :raises AttributeNotFound: no attribute has the uuid
-    :raises GenerationConflict: the attribute has another generation
     """
     visible = (AttributeRow.uuid == uuid) & AttributeRow.hidden.is_(False)
-    if generation is not None:
-        if session.scalar(select(AttributeRow.id).where(visible)) is None:
-            raise AttributeNotFound(uuid=uuid)
-        check_generation(session, AttributeRow, uuid, generation)
     reported = update(AttributeRow).where(visible, AttributeRow.reported.is_(True))
     if change(session, reported.values(hidden=True)):
         return

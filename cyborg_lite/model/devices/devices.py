@@ -58,7 +58,6 @@ class Attribute:
     value: str
     created_at: datetime
     updated_at: datetime | None = None
-    generation: int = 0  # grows with each change
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,9 +197,10 @@ class Client:
 
     def _switch_device(self, action: Action, slot: Slot) -> None:
         """Disable a device and enable it again."""
-        for verb in ('disable', 'enable'):
-            path = f'/v2/devices/{self._cluster.devices[action.host]}/{verb}'
-            self._ask(action, 'POST', path)
+        path = f'/v2/devices/{self._cluster.devices[action.host]}'
+        for status in ('maintaining', 'enabled'):
+            patch = [{'op': 'replace', 'path': '/status', 'value': status}]
+            self._ask(action, 'PATCH', path, patch)
 
     def _change_report(self, action: Action, slot: Slot) -> None:
         self._cluster.resize(action.host, 12 + 4 * (action.slot % 2))

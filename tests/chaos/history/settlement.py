@@ -34,7 +34,7 @@ class Settlement:
         """Delete all ARQs, allocations and records, for the next schedule."""
         service, placement = self._cluster.service(0), self._cluster.placement
         for arq in expect(service.ask('GET', _ARQS), 200)['arqs']:
-            expect(service.ask('DELETE', f'{_ARQS}?arqs={arq["uuid"]}'), 204)
+            expect(service.ask('DELETE', f'{_ARQS}/{arq["uuid"]}'), 204)
         for _, provider in self._cluster.hosts:
             path = f'/resource_providers/{provider}/allocations'
             for instance in expect(placement.ask('GET', path), 200)['allocations']:
@@ -51,9 +51,10 @@ class Settlement:
             self._repeat(partial(self._enable, device), deadline)
 
     def _enable(self, device: str) -> list[str]:
-        path = f'/v2/devices/{device}/enable'
-        answer = self._cluster.service(0).ask('POST', path)
-        return [] if answer.status == 204 else [f'{path}: {answer.status}']
+        path = f'/v2/devices/{device}'
+        patch = [{'op': 'replace', 'path': '/status', 'value': 'enabled'}]
+        answer = self._cluster.service(0).ask('PATCH', path, patch)
+        return [] if answer.status == 200 else [f'{path}: {answer.status}']
 
     @staticmethod
     def _repeat(check: Callable[[], list[str]], deadline: float) -> list[str]:

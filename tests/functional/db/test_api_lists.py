@@ -30,7 +30,7 @@ def count_statements(client: Client, database: Database, path: str) -> int:
     ('path', 'costly', 'cheap'),
     [
         ('/devices', 'arqs', 'health'),
-        ('/deployables', 'attributes_list', 'name'),
+        ('/deployables', 'attributes', 'name'),
         ('/device_profiles', 'groups', 'name'),
         ('/accelerator_requests', 'state_times', 'state'),
     ],

@@ -42,7 +42,6 @@ _SORT_KEYS: Final = {
         'instance_uuid',
         'device_profile_name',
     ),
-    'attributes': ('uuid', 'deployable_id', 'key', 'created_at', 'updated_at'),
     'deployables': (
         'uuid',
         'name',
@@ -308,8 +307,8 @@ def test_cursor_with_wrong_value_is_refused(
 @pytest.mark.parametrize(
     ('collection', 'sort_key', 'value'),
     [
-        ('attributes', 'deployable_id', 2**31),
-        ('attributes', 'deployable_id', '1'),
+        ('deployables', 'num_accelerators', 2**31),
+        ('deployables', 'num_accelerators', '1'),
         ('deployables', 'num_accelerators', True),
         ('device_profiles', 'enabled', 'true'),
         ('device_profiles', 'enabled', 1),
@@ -333,7 +332,7 @@ def test_cursor_with_wrong_type_is_refused(
         replace(_POSITION, sort_key='created_at', value='0002-01-01T00:00:00+14:00'),
         replace(_POSITION, sort_key='created_at', value='9998-12-31T23:59:59.9-14:00'),
         replace(_POSITION, sort_key='created_at'),
-        Cursor('attributes', 'deployable_id', False, -(2**31), 1),
+        Cursor('deployables', 'num_accelerators', False, -(2**31), 1),
         Cursor('arqs', 'uuid', False, '', 2**31 - 1),
     ],
     ids=str,

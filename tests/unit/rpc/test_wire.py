@@ -30,7 +30,7 @@ FINGERPRINTS: Final = {
     'AllocatedHandle': '444e73ba69e8',
     'Arq': '992d637bd9fb',
     'AttachHandle': 'fc7501e4acec',
-    'Attribute': '44f9b68c6cb5',
+    'Attribute': 'f544e760015c',
     'AttributeDeclaration': '81c64afaa975',
     'AttributeType': '721a0b93c35c',
     'AttentionItem': 'ef3175ff864d',

@@ -10,7 +10,7 @@ import pytest
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import REQUEST, accepts, expose, requires, since
 from cyborg_lite.api.call.validation import Schema
-from cyborg_lite.api.microversion import V2_3, V2_4
+from cyborg_lite.api.microversion import MAXIMUM, V2_3, V2_4
 from cyborg_lite.errors.base import CyborgError, Forbidden, InvalidInput
 from cyborg_lite.errors.requests import NotAcceptable
 from tests.support.api.calls import build_api_context, build_call, build_request
@@ -39,7 +39,7 @@ def build_post(path: str, body: Any) -> Call:
 def respond(method: Any, call: Call) -> Any:
     """Return the JSON that the exposed method answers to the request of the call."""
     request: Any = SimpleNamespace(environ={REQUEST: call._request})
-    controller: Any = SimpleNamespace(context=call._context)
+    controller: Any = SimpleNamespace(context=call._context, until=MAXIMUM)
     return expose()(method)(controller, request, pecan.Response()).json
 
 

@@ -48,18 +48,6 @@ def test_show_deployable_has_no_wrapper(client: Client) -> None:
     assert client.get('/deployables').json == {'deployables': [answer.json]}
 
 
-def test_show_deployable_newest_has_typed_attributes(client: Client) -> None:
-    typed = typed_attributes.MEMORY.of(81920), typed_attributes.ARCHITECTURE.of('ada')
-    values = [codec.dump(attribute) for attribute in typed]
-    deployable = add_deployable(client.conductor.database, typed_attributes=values)
-    path = f'/deployables/{deployable.uuid}'
-    assert 'typed_attributes' not in client.at('2.4').get(path).json
-    assert client.at('2.5').get(path).json['typed_attributes'] == [
-        {'name': 'memory_mib', 'type': 'integer', 'unit': 'MiB', 'value': '81920'},
-        {'name': 'architecture', 'type': 'string', 'unit': '', 'value': 'ada'},
-    ]
-
-
 def test_show_deployable_newest_has_typed_values(client: Client) -> None:
     attributes = {
         'memory_mib': typed_attributes.MEMORY.of(81920),
@@ -70,17 +58,12 @@ def test_show_deployable_newest_has_typed_values(client: Client) -> None:
     values = [codec.dump(attribute) for attribute in attributes.values()]
     deployable = add_deployable(client.conductor.database, typed_attributes=values)
     view = client.at('2.7').get(f'/deployables/{deployable.uuid}').json
-    texts = {item['name']: item['value'] for item in view['typed_attributes']}
+    texts = {item['name']: item['value'] for item in view['attributes']}
     expected = {'memory_mib': 81920, 'same_card': False}
     # ``0 == False`` in Python.
     assert json.dumps(texts) == json.dumps(
         {**expected, 'driver_version': '550.54', 'firmware': '7'}
     )
-    older = client.at('2.6').get(f'/deployables/{deployable.uuid}').json
-    assert [item['value'] for item in older['typed_attributes']][:2] == [
-        '81920',
-        'false',
-    ]
 
 
 def test_deployable_newest_names_relatives_by_uuid(client: Client) -> None:
@@ -107,7 +90,8 @@ def test_filter_of_deployables_by_device(client: Client) -> None:
     for uuid, count in ((device['uuid'].upper(), 1), (UNKNOWN, 0)):
         matches = newest.get(f'/deployables?device_uuid={uuid}').json['deployables']
         assert len(matches) == count
-    assert newest.get('/deployables?device_uuid=1').status == 400
+    for query in ('device_uuid=1', 'device_id=1'):
+        assert newest.get(f'/deployables?{query}').status == 400
     assert client.at('2.6').get('/deployables?device_id=1').status == 200
     assert client.at('2.6').get(f'/deployables?device_uuid={UNKNOWN}').status == 400
 

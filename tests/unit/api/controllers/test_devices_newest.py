@@ -148,16 +148,6 @@ def test_list_deployables_plain_arguments_and_pages(newest: Client) -> None:
     assert link['href'] == f'{HOST}/v2/deployables?limit=1&marker={device[0].uuid}'
 
 
-def test_list_attributes_full_page_links_next(newest: Client) -> None:
-    add_deployable(newest.conductor.database)
-    for key in 'ab':
-        body = {'deployable_id': 1, 'key': key, 'value': 'x'}
-        assert newest.post('/attributes', body).status == 201
-    (link,) = newest.get('/attributes?limit=1').json['attributes_links']
-    following = newest.get(link['href'].removeprefix(f'{HOST}/v2')).json
-    assert [view['key'] for view in following['attributes']] == ['b']
-
-
 # --- maintenance ---
 
 

@@ -23,7 +23,6 @@ def newest(client: Client) -> Client:
     client.as_(MEMBER).create_arqs()
     add_device(client.conductor.database)
     add_deployable(client.conductor.database)
-    client.post('/attributes', {'deployable_id': 1, 'key': 'rack', 'value': '7'})
     return client.at('2.7')
 
 
@@ -31,8 +30,7 @@ KINDS = [
     ('/device_profiles', 'device_profiles', 'groups'),
     ('/accelerator_requests', 'arqs', 'state'),
     ('/devices', 'devices', 'std_board_info'),
-    ('/deployables', 'deployables', 'attributes_list'),
-    ('/attributes', 'attributes', 'value'),
+    ('/deployables', 'deployables', 'attributes'),
 ]
 
 
@@ -169,7 +167,7 @@ def test_fields_of_topology(latest: Client) -> None:
 def test_deployables_are_brief_without_attributes(newest: Client) -> None:
     (uuid,) = newest.conductor.deployables
     for path in ('/deployables', f'/deployables/{uuid}'):
-        for query in ('', '?fields=attributes_list', '?fields=name'):
+        for query in ('', '?fields=attributes', '?fields=name'):
             assert newest.get(path + query).status == 200
     queries = newest.conductor.list_arguments('list_deployables', 'query')
     assert [query.brief for query in queries] == [False, False, True] * 2

@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
+from cyborg_lite import codec
+from cyborg_lite.model.inventory.typed_attributes import MEMORY
 from tests.builders.device_rows import add_deployable, add_device
+from tests.builders.patches import build_program_patch
 from tests.support.api.conversation import Client
+
+UNKNOWN = 'd5ca2f11-3108-4426-a11c-a959987565df'
 
 
 @pytest.mark.parametrize(
@@ -41,22 +46,48 @@ def test_board_has_bridges_since_2_5(client: Client) -> None:
     assert boards['2.5'] == json.loads(text)
 
 
-def test_attributes_are_list_and_text_before(client: Client) -> None:
-    pairs = [('rack', '7'), ('trait', 'CUSTOM_"A"')]
-    uuid = add_deployable(client.conductor.database, attributes=dict(pairs)).uuid
-    expected = [{key: value} for key, value in pairs]
+def test_attributes_are_one_list_and_text_before(client: Client) -> None:
+    pairs = {'memory_mib': 'large', 'rack': '7', 'trait': 'CUSTOM_"A"'}
+    memory = MEMORY.of(81920)
+    uuid = add_deployable(
+        client.conductor.database,
+        attributes=pairs,
+        typed_attributes=[codec.dump(memory)],
+    ).uuid
     for path in ('/deployables', f'/deployables/{uuid}'):
-        for version in ('2.5', '2.4', '2.0'):
+        for version in ('2.4', '2.0'):
             body = client.at(version).get(path).json
             (deployable,) = body.get('deployables', [body])
-            value = deployable['attributes_list']
-            if version != '2.5':
-                assert value == json.dumps(expected)
-                value = json.loads(value)
-            assert value == expected
+            text = json.dumps([{key: value} for key, value in pairs.items()])
+            assert deployable['attributes_list'] == text
+            assert 'attributes' not in deployable
+        for version in ('2.5', '2.7'):
+            body = client.at(version).get(path).json
+            (deployable,) = body.get('deployables', [body])
+            assert 'attributes_list' not in deployable
+            values = {item['name']: item['value'] for item in deployable['attributes']}
+            assert values == {**pairs, 'memory_mib': 81920}
 
 
-def test_deployable_without_attributes_has_empty_list(client: Client) -> None:
-    add_deployable(client.conductor.database)
-    (deployable,) = client.at('2.5').get('/deployables').json['deployables']
-    assert deployable['attributes_list'] == []
+@pytest.mark.parametrize(
+    ('method', 'path', 'body'),
+    [
+        ('GET', '/attributes', None),
+        ('POST', '/attributes', {'deployable_id': 1, 'key': 'rack', 'value': '7'}),
+        ('GET', f'/attributes/{UNKNOWN}', None),
+        ('DELETE', f'/attributes/{UNKNOWN}', None),
+        ('POST', f'/devices/{UNKNOWN}/enable', None),
+        ('POST', f'/devices/{UNKNOWN}/disable', None),
+        ('PATCH', f'/deployables/{UNKNOWN}/program/{UNKNOWN}', build_program_patch()),
+    ],
+)
+def test_path_with_successor_is_gone_since_2_5(
+    client: Client, method: str, path: str, body: Any
+) -> None:
+    assert client.at('2.4').send(method, path, body).status in (200, 404)
+    for version in ('2.5', '2.7'):
+        answer = client.at(version).send(method, path, body)
+        assert (answer.status, 'requires microversion 2.4' in answer.fault) == (
+            406,
+            True,
+        )

@@ -16,7 +16,7 @@ SPELLINGS: Final = {
 }
 """Other spellings that a name replaces."""
 
-OF_HARDWARE: Final = {'Device', 'TopologyDevice', 'TopologyUnit', 'TypedAttribute'}
+OF_HARDWARE: Final = {'Device', 'TopologyDevice', 'TopologyUnit', 'DeployableAttribute'}
 """Components with a type: devices, units and values. What happens has a kind."""
 
 

@@ -22,7 +22,7 @@ from tests.support.api.api_document import find_operation, load_document
             '/device_profiles/{device_profile}',
             '200 400 401 403 404 405 406 409 413 415 503',
         ),
-        ('delete', '/attributes/{uuid}', '204 400 401 403 404 406 409 503'),
+        ('delete', '/attributes/{uuid}', '204 400 401 403 404 406 503'),
     ],
 )
 def test_responses_list_all_statuses(method: str, path: str, codes: str) -> None:

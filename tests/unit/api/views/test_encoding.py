@@ -9,14 +9,12 @@ import pytest
 from wsme import types
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.microversion import V2_3, V2_4, Microversion
+from cyborg_lite.api.microversion import V2_3, V2_4
 from cyborg_lite.api.views.encoding import encode
 from cyborg_lite.api.views.shapes import (
-    JSON_TEXT,
     REASON,
     REASON_OR_NULL,
     TEXT_OR_NULL,
-    Json,
     nullable,
     optional,
     since,
@@ -141,19 +139,3 @@ def test_encode_shows_uuids_in_reasons_to_administrators(
 def test_encode_shows_empty_texts_as_their_type_says() -> None:
     view = TextView(text='', status='', reason='')
     assert render(view) == {'text': None, 'status': '', 'reason': None}
-
-
-class JsonView(View):
-    """JSON that older microversions show as text."""
-
-    board = nullable(Json(JSON_TEXT, text_before=V2_4))
-    always = Json(JSON_TEXT)
-
-
-@pytest.mark.parametrize(('version', 'board'), [(V2_3, '{"a": 1}'), (V2_4, {'a': 1})])
-def test_encode_shows_json_as_text_before_version(
-    version: Microversion, board: Any
-) -> None:
-    view = JsonView(board={'a': 1}, always={'a': 1})
-    assert render(view, version) == {'board': board, 'always': {'a': 1}}
-    assert render(JsonView(board=None, always=1), version)['board'] is None
