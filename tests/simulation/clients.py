@@ -60,7 +60,7 @@ class Users:
         return [f'{self.running} users wait for an answer.'] if self.running else []
 
     def _build_servers(self) -> None:
-        chance = scheduler.find_scheduler().random
+        chance = scheduler.find_scheduler().current.random
         while not self.is_over:
             self._build_server(chance.choice(sorted(PROFILES)))
             time.sleep(chance.random() * 5)
@@ -78,7 +78,7 @@ class Users:
 
     def _build_server(self, profile: str) -> None:
         """Build a server; half of the servers are shelved and unshelved."""
-        instance, chance = str(uuid4()), scheduler.find_scheduler().random
+        instance, chance = str(uuid4()), scheduler.find_scheduler().current.random
         self._spawn(profile, instance)
         while chance.random() < _SHELVED:
             self._count('shelved')
@@ -94,7 +94,7 @@ class Users:
         edited = profile
         if not host and happens(_EDITED):
             # The profile is edited between the scheduling and the ARQs.
-            edited = scheduler.find_scheduler().random.choice(sorted(PROFILES))
+            edited = scheduler.find_scheduler().current.random.choice(sorted(PROFILES))
         placed = cloud.placement.schedule(PROFILES[profile], instance, host)
         if placed is None:
             self._count('no host')
@@ -164,7 +164,7 @@ class Users:
         self._count('server built')
         self.cloud.nova.servers[instance].is_active = True
         self._check_devices(instance, arqs, host)
-        time.sleep(scheduler.find_scheduler().random.random() * 60)
+        time.sleep(scheduler.find_scheduler().current.random.random() * 60)
         self._check_devices(instance, arqs, host)
         return True
 

@@ -146,7 +146,7 @@ class CardDriver:
         return self._cards.prepared.get(handle.key) == handle.arq_uuid
 
     def _work(self) -> None:
-        chance = scheduler.find_scheduler().random
+        chance = scheduler.find_scheduler().current.random
         # Most operations are fast also on a slow card.
         longest = self._cards.slow if chance.random() < 0.5 else 0.01
         time.sleep(chance.random() * longest)
@@ -154,4 +154,7 @@ class CardDriver:
 
 def happens(probability: float) -> bool:
     """Decide whether an event of a probability happens now."""
-    return probability > 0 and scheduler.find_scheduler().random.random() < probability
+    return (
+        probability > 0
+        and scheduler.find_scheduler().current.random.random() < probability
+    )

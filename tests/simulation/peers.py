@@ -1,20 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """The other services of the simulated cloud: the database, Placement and Nova."""
 
+import math
 import time
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+from typing import (
+    Any,
+    ClassVar,
+    Concatenate,
+    Final,
+    NamedTuple,
+    ParamSpec,
+    TypeVar,
+    cast,
+)
 
 from sqlalchemy import event
 from sqlalchemy.exc import SAWarning
+from sqlalchemy.pool import StaticPool
 
 from cyborg_lite.clients.nova import BoundEvent, EventOutcome, Nova
 from cyborg_lite.clients.placement import Consumer
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.model.jobs import HostShares
 from tests.chaos.history.records import Receipt
 from tests.chaos.history.steps_table import StepsTable
 from tests.doubles.placement import FakePlacement
@@ -27,6 +40,8 @@ T = TypeVar('T')
 # Statements of all databases. Any: the library does not name its keys and values.
 _COMPILED: Final[dict[Any, Any]] = {}
 
+DATABASE: Final = 'database'
+"""Name of its clock."""
 _JULIAN_EPOCH: Final = 2440587.5  # days
 _DAY: Final = 86400.0  # seconds
 
@@ -57,8 +72,12 @@ class SimulatedDatabase(Database):
     """SQLite with the virtual clock; other threads run between transactions only.
 
     Its connections stay open, as those to a database in memory do: to open them costs
-    more than most transactions.
+    more than most transactions. A poll that finds nothing is not repeated before a row
+    has changed or a job is due.
     """
+
+    _version: ClassVar[int] = 0
+    """Number of the transactions that have changed a row, of all conductors."""
 
     def __init__(
         self, connection: str, faults: Faults, check: Callable[[], None]
@@ -70,6 +89,8 @@ class SimulatedDatabase(Database):
         super().__init__(f'{connection}?mode=memory')
         self._faults = faults
         self._check = check
+        self._opened: list[Any] = []  # connections of the library of SQLite
+        self._idle: dict[Any, tuple[object, float]] = {}
 
     # Any: oslo.db has no types.
     def _new_facade(self) -> Any:
@@ -79,9 +100,16 @@ class SimulatedDatabase(Database):
                 # The engine opens the file, and keeps one connection.
                 warnings.filterwarnings('ignore', '.*uri=true', SAWarning)
                 engine = side.get_engine()
+            # The other pool has a connection for each thread, and closes those of ended
+            # threads when it gets another one.
+            engine.pool = StaticPool(
+                engine.pool._creator,
+                dialect=engine.dialect,
+                _dispatch=engine.pool.dispatch,
+            )
             engine.update_execution_options(compiled_cache=_COMPILED)
             event.listen(engine, 'do_connect', _keep_statements)
-            event.listen(engine, 'connect', _replace_clock)
+            event.listen(engine, 'connect', self._open)
         return facade
 
     def write(
@@ -91,11 +119,21 @@ class SimulatedDatabase(Database):
         **kwargs: P.kwargs,
     ) -> T:
         """Run a transaction, whose commit may be lost or unknown."""
+        poll = _POLLS.get(work)
+        if poll and self._is_idle(work, args):
+            return cast(T, poll.empty)
         scheduler.pause()
         if happens(self._faults.commit_lost):
             raise ServiceUnavailable(what='The database')
+        before = self._count_changes()
         result = super().write(work, *args, **kwargs)
-        self._check()
+        if self._count_changes() != before:
+            # A renewed lease lets no job begin earlier.
+            SimulatedDatabase._version += work is not queue.renew_leases
+            self._check()
+        elif poll and not result:
+            due = self._opened[0].execute(poll.due).fetchone()[0]
+            self._idle[work] = self._describe(args), due or math.inf
         scheduler.pause()
         if happens(self._faults.commit_unknown):
             raise ServiceUnavailable(what='The database')
@@ -111,31 +149,67 @@ class SimulatedDatabase(Database):
         scheduler.pause()
         return super().read(work, *args, **kwargs)
 
+    def _is_idle(self, work: object, arguments: Sequence[object]) -> bool:
+        described, due = self._idle.get(work, ('', 0.0))
+        return described == self._describe(arguments) and read_clock() * 1000 < due
+
+    def _describe(self, arguments: Sequence[object]) -> object:
+        clock = scheduler.find_scheduler().offsets.get(DATABASE, 0.0)
+        described = (
+            sorted(value.full_hosts()) if isinstance(value, HostShares) else value
+            for value in arguments
+        )
+        return self._version, clock, *described
+
+    def _count_changes(self) -> int:
+        return sum(connection.total_changes for connection in self._opened)
+
+    # Any: the library of SQLite.
+    def _open(self, connection: Any, _record: Any) -> None:
+        connection.create_function('julianday', 1, _julianday)
+        connection.create_function('strftime', 2, _strftime)
+        self._opened.append(connection)
+
+
+class _Poll(NamedTuple):
+    """A transaction that looks for work."""
+
+    empty: object  # that it returns if there is no work
+    due: str  # query of the time, in milliseconds, at which there may be some
+
+
+_POLLS: Final[Mapping[Any, _Poll]] = {
+    queue.lease_jobs: _Poll(
+        (),
+        'SELECT min(due) FROM (SELECT run_after AS due FROM jobs '
+        "WHERE state = 'waiting' UNION SELECT lease_until FROM jobs "
+        'UNION SELECT deadline FROM jobs) WHERE due IS NOT NULL',
+    ),
+    queue.advance_jobs: _Poll(0, 'SELECT NULL'),
+}
+
 
 # Any, here and below: the library of SQLite.
 def _keep_statements(
     _dialect: Any, _record: Any, _arguments: Any, options: dict[str, Any]
 ) -> None:
-    """Keep compiled statements."""
+    """Keep compiled statements; all threads share the connection."""
     options['cached_statements'] = 1000
+    options['check_same_thread'] = False
 
 
-def _replace_clock(connection: Any, _record: Any) -> None:
-    connection.create_function('julianday', 1, _julianday)
-    connection.create_function('strftime', 2, _strftime)
-
-
-def _read_clock() -> float:
+def read_clock() -> float:
     """Return the seconds since the epoch by the clock of the database."""
-    return scheduler.START + scheduler.read_monotonic()
+    error = scheduler.find_scheduler().offsets.get(DATABASE, 0.0)
+    return scheduler.START + scheduler.read_monotonic() + error
 
 
 def _julianday(_now: str) -> float:
-    return _read_clock() / _DAY + _JULIAN_EPOCH
+    return read_clock() / _DAY + _JULIAN_EPOCH
 
 
 def _strftime(format_: str, _now: str) -> str:
-    moment = datetime.fromtimestamp(_read_clock(), UTC)
+    moment = datetime.fromtimestamp(read_clock(), UTC)
     fraction = f'{moment.second:02}.{moment.microsecond // 1000:03}'
     return moment.strftime(format_.replace('%f', fraction))
 
@@ -173,7 +247,7 @@ class SimulatedPlacement(FakePlacement):
         :param host: empty: any
         :returns: None: no host has as many free units
         """
-        chance = scheduler.find_scheduler().random
+        chance = scheduler.find_scheduler().current.random
         free = {uuid: self._free(uuid).get(CLASS, 0) for uuid in sorted(self.providers)}
         roots = sorted({self.providers[uuid].node.root_uuid for uuid in free})
         if host:

@@ -17,8 +17,9 @@ from tests.simulation.clients import Users
 from tests.simulation.cloud import Cloud
 from tests.simulation.faults import Disturbance, plan_faults
 from tests.simulation.invariants import Invariants
+from tests.simulation.weaknesses import WEAKNESSES
 
-_USERS: Final = 4
+USERS: Final = 4
 _DURATION: Final = 150.0  # seconds with faults
 _LIMIT: Final = 900.0  # seconds until the cloud must be at rest after the last fault
 _POLL: Final = 5.0  # seconds
@@ -38,39 +39,55 @@ class Outcome:
     """Numbers of the faults of the plan."""
 
 
-def simulate(
-    seed: int, directory: Path, chosen: Collection[int] | None = None
-) -> Outcome:
-    """Run a cloud.
+@dataclass(frozen=True)
+class Variant:
+    """Parameters of an execution."""
 
-    :param chosen: numbers of the faults that happen; None: all
-    """
+    seed: int
+    weakness: str = ''
+    """Weakness that is planted into the service; empty: none."""
+    users: int = USERS
+    faults: Collection[int] | None = None
+    """Numbers of the faults that happen; None: all."""
+    is_short: bool = False
+    """Stop at the first violation."""
+
+
+def simulate(variant: Variant, directory: Path) -> Outcome:
+    """Run a cloud."""
+    seed = variant.seed
     running = scheduler.Scheduler(seed)
     scheduler.use(running)
     random.seed(seed)
+    if variant.weakness:
+        WEAKNESSES[variant.weakness]()
     cloud = Cloud(directory)
     invariants = Invariants(cloud)
     cloud.start()
     users = Users(cloud)
     users.create_profiles()
-    plan = plan_faults(seed, _DURATION, chosen)
+    plan = plan_faults(seed, _DURATION, variant.faults)
     disturbance = Disturbance(cloud, seed, plan)
     time.sleep(20)
-    users.start(_USERS)
+    users.start(variant.users)
     disturbance.start()
-    time.sleep(_DURATION)
+    end = running.now + _DURATION
+    while running.now < end and not (variant.is_short and invariants.violations):
+        time.sleep(_POLL)
     users.is_over = True
-    disturbance.end()
-    remainder = list(_wait_for_rest(cloud, users))
-    history = History(
-        users.operations,
-        *cloud.steps.read(),
-        cloud.nova.receipts,
-        cloud.host_steps,
-        not remainder,
-    )
-    violations = [*invariants.violations, *users.violations, *remainder]
-    violations += map(str, check(history))
+    violations = invariants.violations + users.violations
+    if not (variant.is_short and violations):
+        disturbance.end()
+        remainder = list(_wait_for_rest(cloud, users))
+        history = History(
+            users.operations,
+            *cloud.steps.read(),
+            cloud.nova.receipts,
+            cloud.host_steps,
+            not remainder,
+        )
+        violations = [*invariants.violations, *users.violations, *remainder]
+        violations += map(str, check(history))
     facts = {
         **users.counts,
         'seconds': round(running.now),

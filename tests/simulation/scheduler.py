@@ -14,6 +14,7 @@ import _thread
 import concurrent.futures.thread  # noqa: F401  # must get locks of the library
 import heapq
 import itertools
+import os
 import queue
 import random
 import secrets
@@ -37,9 +38,11 @@ class Stuck(Exception):
 class Task:
     """A thread, and the node that it belongs to."""
 
-    def __init__(self, name: str, node: str) -> None:
+    def __init__(self, name: str, node: str, seed: int) -> None:
         self.name = name
         self.node = node
+        # Its decisions do not depend on those of other threads.
+        self.random = random.Random(f'{seed} {node} {name}')
         self.is_waiting = False
         self.number = 0  # of the wait; an earlier timer is out of date
         self.thread: Thread | None = None  # None: of the simulation itself
@@ -59,9 +62,10 @@ class Scheduler:
     """Chooses the thread that runs."""
 
     def __init__(self, seed: int) -> None:
+        self.seed = seed
         self.random = random.Random(seed)
         self.now = 0.0
-        self.current = Task('main', 'world')
+        self.current = Task('main', 'world', seed)
         self.switches = 0
         self.offsets: dict[str, float] = {}
         """Error of the clock of a node, in seconds."""
@@ -103,7 +107,7 @@ class Scheduler:
 
         :param node: None: of the current thread
         """
-        task = Task(name, node or self.current.node)
+        task = Task(name, node or self.current.node, self.seed)
         task.is_waiting = True
 
         def first() -> None:
@@ -554,3 +558,4 @@ def install() -> None:
     vars(uuid)['uuid4'] = _choose_uuid
     vars(secrets)['token_hex'] = _choose_token
     vars(secrets)['token_bytes'] = random.randbytes
+    vars(os)['getpid'] = lambda: 1  # the log and the owners of jobs name it
