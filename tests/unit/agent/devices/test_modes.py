@@ -253,8 +253,11 @@ def test_restore_hung_driver_costs_its_device_only(
 def test_modes_that_a_device_keeps_are_never_restored(tmp_path: Path) -> None:
     kernel = NvmeKernel('nvme-lvm', tmp_path)
     host = Host('compute-1', kernel.root, kernel)
-    modes = {'drives': ['*'], 'modes': ['* = namespaces-2']}
-    options = {'offer_without_reset': False, **modes}
+    options = {
+        'offer_without_reset': False,
+        'drives': ['*'],
+        'modes': ['* = namespaces-2'],
+    }
     driver = NvmeDrive(host, options)
     discovery = Discovery(host, {driver.NAME: driver}, 60.0)
     discovery.scan()
