@@ -67,14 +67,22 @@ def run_program(
     return run.stdout
 
 
+def build_collection(directory: Path) -> Path:
+    """Build the collection in a directory and return its archive."""
+    directory.mkdir(exist_ok=True)
+    output = ('--output-path', str(directory))
+    collection = ('ansible-galaxy', 'collection')
+    run_program(directory, *collection, 'build', str(ROOT / 'ansible'), *output)
+    [archive] = directory.glob('*.tar.gz')
+    return archive
+
+
 def install_collection(directory: Path) -> None:
     """Build the collection and install it into a directory of collections."""
-    galaxy = ('ansible-galaxy', 'collection')
-    output = ('--output-path', str(directory))
-    run_program(directory, *galaxy, 'build', str(ROOT / 'ansible'), *output)
-    [archive] = directory.glob('*.tar.gz')
+    archive = build_collection(directory)
     path = ('--collections-path', str(directory))
-    run_program(directory, *galaxy, 'install', str(archive), '--offline', *path)
+    install = ('ansible-galaxy', 'collection', 'install')
+    run_program(directory, *install, str(archive), '--offline', *path)
 
 
 def _list_variables(collections: Path) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from cyborg_lite.rpc.security.keys import Peer, Role, derive_key
 
-_SECRET: Final = 'secret of the conductors in the tests'
+SECRET: Final = 'secret of the conductors in the tests'
 
 
 def write_keys(directory: Path, host: str) -> dict[str, dict[str, object]]:
@@ -15,10 +15,10 @@ def write_keys(directory: Path, host: str) -> dict[str, dict[str, object]]:
     :param host: ``[DEFAULT] host`` of the daemons
     """
     peers = Peer(Role.AGENT, host), Peer(Role.API)
-    agent, api = (derive_key(_SECRET, peer) for peer in peers)
+    agent, api = (derive_key(SECRET, peer) for peer in peers)
     return {
         'conductor': {
-            'agent_key_secret_file': _write(directory / 'agent-key-secret', _SECRET)
+            'agent_key_secret_file': _write(directory / 'agent-key-secret', SECRET)
         },
         'agent': {'key_file': _write(directory / f'agent-{host}.key', agent)},
         'api': {'key_file': _write(directory / 'api.key', api)},

@@ -72,11 +72,12 @@ class DeployableView(View):
     ) -> list[TypedAttribute]:
         """Return the typed attributes, and others whose names are not among them."""
         names = {item.name for item in deployable.typed_attributes}
-        others = (item for item in deployable.attributes if item.key not in names)
-        return [
-            *deployable.typed_attributes,
-            *(TypedAttribute(i.key, AttributeType.STRING, i.value) for i in others),
-        ]
+        untyped = (
+            TypedAttribute(item.key, AttributeType.STRING, item.value)
+            for item in deployable.attributes
+            if item.key not in names
+        )
+        return [*deployable.typed_attributes, *untyped]
 
     @staticmethod
     def render_links(deployable: DeployableRecord, call: Call) -> Any:
