@@ -4,8 +4,8 @@
 # Runs test suites of tox.ini. The last line counts the tests of all suites.
 #
 #   run-tests.sh             lint, types and unit at the same time; needs no server
-#   run-tests.sh --all       also conformance, functional, chaos, nova, ansible, dashboard
-#                            and docs
+#   run-tests.sh --all       also conformance, functional, chaos, nova, kernel, ansible,
+#                            dashboard, docs and lowest
 #   run-tests.sh SUITE ...   the given suites, e.g. `run-tests.sh lint unit`
 #   run-tests.sh --parallel SUITE ...
 #                            as many suites at the same time as there are processors
@@ -26,7 +26,7 @@ case "${1:-}" in
         # They share no server. Each alone leaves a processor unused for some time.
         mode=("${parallel[@]}")
         ;;
-    --all) suites=("${quick[@]}" conformance functional chaos nova ansible dashboard docs lowest) ;;
+    --all) suites=("${quick[@]}" conformance functional chaos nova kernel ansible dashboard docs lowest) ;;
     --parallel)
         suites=("${@:2}")
         mode=("${parallel[@]}")

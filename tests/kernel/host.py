@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host with the agent: what the role installs, and what the tests ask it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+from cyborg_lite.rpc.security.keys import Peer, Role, derive_key
+from tests.kernel.machine import CommandFailed, Machine
+from tests.servers.message_keys import SECRET
+from tests.servers.stack import Cloud, Instance, Options, expect
+
+UNIT: Final = 'cyborg-lite-agent'
+PROGRAMS: Final = '/opt/cyborg-lite/bin'
+
+_BY_ID: Final = '/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_'
+_OUTSIDE: Final = (
+    '10.0.2.2'  # the loopback address of this machine, seen from the other
+)
+
+_CREATE: Final = """\
+pvcreate -q $(drive LVM)
+vgcreate -q system $(drive LVM)
+lvcreate -q -y --wipesignatures n -L 20M -n data system
+mdadm --create /dev/md/system --run --level=1 --raid-devices=2 $(drive RAID) missing
+printf secret | cryptsetup luksFormat -q --key-file - --pbkdf pbkdf2 \\
+    --pbkdf-force-iterations 1000 $(drive CRYPT)
+echo ',,L' | sfdisk -q $(drive MOUNTED)
+udevadm settle
+mkfs.vfat $(drive MOUNTED)-part1
+"""
+_OPEN: Final = """\
+udevadm settle
+[ -e /sys/block/md12? ] || mdadm --assemble --run /dev/md/system $(drive RAID)
+"""
+
+
+@dataclass(frozen=True)
+class InstalledHost:
+    """Variables of the Ansible role."""
+
+    cloud: Cloud
+    transport_url: str
+
+    def list_variables(self) -> Mapping[str, Any]:
+        """Return the variables by name. Any: they are JSON."""
+        url = urlsplit(self.transport_url)
+        user, _, _ = url.netloc.rpartition('@')
+        address = f'{user}@{_OUTSIDE}:{url.port or 5672}'
+        return {
+            'cyborg_lite_host': self.cloud.host,
+            'cyborg_lite_transport_url': urlunsplit(url._replace(netloc=address)),
+            'cyborg_lite_agent_key': derive_key(
+                SECRET, Peer(Role.AGENT, self.cloud.host)
+            ),
+            'cyborg_lite_drivers': ['nvme_driver'],
+            'cyborg_lite_options': {
+                'agent': {
+                    'discovery_interval': 5,
+                    'fingerprint_interval': 1,
+                    'heartbeat_interval': 2,
+                },
+                # The host uses most of them, and none of those may be offered.
+                'nvme_driver': {'drives': '*'},
+                # The cloud of the tests has no quorum queues.
+                'oslo_messaging_rabbit': {
+                    'rabbit_quorum_queue': False,
+                    'rabbit_transient_quorum_queue': False,
+                    'rabbit_stream_fanout': False,
+                    'use_queue_manager': False,
+                },
+            },
+        }
+
+
+class Host:
+    """The machine as the cloud and its operator see it."""
+
+    def __init__(self, cloud: Cloud, machine: Machine) -> None:
+        self.cloud = cloud
+        self.machine = machine
+        self._addresses: dict[str, str] = {}
+
+    def use_drives(self, *, has_data: bool = False) -> None:
+        """Use one drive for each purpose that hosts have for drives.
+
+        :param has_data: after a reboot of the machine
+        """
+        self.machine.run(f"""\
+drive() {{ ls /dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_$1 | head -1; }}
+{_OPEN if has_data else _CREATE}
+vgchange -q -ay system
+printf secret | cryptsetup open --key-file - $(drive CRYPT) system-crypt
+mkdir -p /srv/data
+mount $(drive MOUNTED)-part1 /srv/data
+""")
+
+    def start_agent(self) -> None:
+        """Start the unit; systemd returns when the agent is ready."""
+        self.machine.run(f'systemctl restart {UNIT}')
+
+    def configure(self, options: Options) -> None:
+        """Restart the agent with options in addition to those of the role."""
+        lines = ''.join(
+            f'[{section}]\n'
+            + ''.join(f'{name} = {value}\n' for name, value in values.items())
+            for section, values in options.items()
+        )
+        path = '/etc/cyborg-lite/cyborg-lite.conf.d'
+        self.machine.run(f"mkdir -p {path}; cat > {path}/test.conf <<'END'\n{lines}END")
+        self.start_agent()
+
+    def journal(self) -> str:
+        """Return the messages of the unit since the boot."""
+        return self.machine.run(f'journalctl -b -u {UNIT} -o cat --no-pager')
+
+    def run_program(self, command: str) -> str:
+        """Run a program of the product as its user and return its output."""
+        return self.machine.run(f'runuser -u cyborg-lite -- {PROGRAMS}/{command}')
+
+    def enter_unit(self, command: str) -> str:
+        """Return a script that runs a command as root in the restrictions of the unit.
+
+        The privileged process has them: the agent starts it.
+        """
+        return f"""\
+pid=$(systemctl show {UNIT} -P MainPID)
+kept=$(systemctl show {UNIT} -P CapabilityBoundingSet | sed 's/cap_/+/g; s/ /,/g')
+exec nsenter -t $pid -m setpriv --bounding-set=-all,$kept -- sh -c '{command}'
+"""
+
+    # --- drives: each has its serial number as name ---
+
+    def find_address(self, serial: str) -> str:
+        """Return the PCI address of a drive."""
+        return self.machine.run(f"""\
+for drive in /sys/bus/pci/devices/*/nvme/*; do
+    [ "$(tr -d ' ' < $drive/serial)" != {serial} ] || cat $drive/address
+done""")
+
+    def find_serial(self, address: str) -> str:
+        """Return the serial number of the drive at a PCI address."""
+        path = f'/sys/bus/pci/devices/{address}/nvme/*/serial'
+        return self.machine.run(f'cat {path}').strip()
+
+    def find_provider(self, serial: str) -> str:
+        """Wait for the provider of a drive and return its uuid."""
+        name = f'{self.cloud.host}_{self.find_address(serial)}'
+        provider = self.cloud.until(lambda: self.cloud.providers().get(name))
+        return str(provider['uuid'])
+
+    def boot(self, serial: str) -> Instance:
+        """Bind a drive and wait until Nova knows the result."""
+        instance = Instance(self.cloud, self.find_provider(serial), {'CUSTOM_SSD': 1})
+        instance.create_arqs(self.cloud.create_profile('CUSTOM_SSD'))
+        self.cloud.until(instance.has_candidate)
+        instance.allocate()
+        expect(instance.bind(), 202)
+        self.cloud.until(instance.is_resolved)
+        return instance
+
+    def attach(self, serial: str) -> None:
+        """Bind a drive to vfio-pci as libvirt does before a guest starts."""
+        self._bind_driver(serial, 'vfio-pci')
+
+    def detach(self, serial: str) -> None:
+        """Return a drive to its driver as libvirt does when the guest has stopped."""
+        self._bind_driver(serial, '')
+
+    def _bind_driver(self, serial: str, driver: str) -> None:
+        address = self._addresses.get(serial) or self.find_address(serial)
+        self._addresses[serial] = address
+        path = f'/sys/bus/pci/devices/{address}'
+        self.machine.run(f"""\
+modprobe vfio-pci
+echo '{driver}' > {path}/driver_override
+echo {address} > {path}/driver/unbind
+echo {address} > /sys/bus/pci/drivers_probe""")
+
+    def write_data(self, serial: str) -> None:
+        """Write random data to the begin of a drive."""
+        self.machine.run(
+            f'dd if=/dev/urandom of={_BY_ID}{serial} bs=1M count=4 oflag=direct'
+        )
+
+    def is_erased(self, serial: str) -> bool:
+        """Check that the data of ``write_data`` are gone; CommandFailed if unknown."""
+        result = self.machine.execute(f'cmp -n 4194304 /dev/zero {_BY_ID}{serial}')
+        if result.status > 1:
+            raise CommandFailed(result.output)
+        return result.status == 0
