@@ -27,6 +27,7 @@ _ASK = """
 import json
 from pathlib import Path
 from cyborg_lite.drivers.host.kernel import PrivilegedKernel, Writer
+from cyborg_lite.errors.drivers import DriverError
 
 writer = Writer(Path('/'), PrivilegedKernel(), seconds=120)
 
@@ -36,14 +37,29 @@ def told(path):
     except OSError as error:
         return type(error).__name__
 
+def search():
+    try:
+        return writer.holders('0000:00:00.0', ['/dev/null'])
+    except DriverError as error:
+        return error.text
+
 holder = open('/dev/null')
 print(json.dumps([
     told('etc/passwd'),
     told('sys/bus/pci/devices/ffff:ff:1f.7/sriov_numvfs'),
     told('sys/kernel/rcu_expedited'),
-    writer.holders('0000:00:00.0', ['/dev/null']),
+    search(),
 ]))
 """
+
+
+def _can_read_links(directory: str) -> bool:
+    try:
+        for name in os.listdir(directory):
+            os.readlink(f'{directory}/{name}')
+    except PermissionError:
+        return False
+    return True
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root, or sudo without a password')
@@ -56,7 +72,11 @@ def test_privileged_process_serves_driver_calls_only() -> None:
         refused, absent, unlisted, holders = json.loads(completed.stdout)
     assert (refused, absent) == ('PermissionError', 'FileNotFoundError')
     assert unlisted == 'PermissionError'
-    assert os.getpid() in holders
+    # In some sandboxes root cannot see what the first process has open.
+    if _can_read_links('/proc/1/fd'):
+        assert os.getpid() in holders
+    else:
+        assert 'search for open files' in holders
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root, or sudo without a password')

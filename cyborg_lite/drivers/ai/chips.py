@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """AI processors that are given to a guest as a whole."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from oslo_config import cfg, types
@@ -57,26 +57,24 @@ class Gaudi(AiChip):
 
         The words and their case differ between kernels.
         """
-        for name in ('habanalabs/hl', 'accel/accel'):
-            directory, _, prefix = name.partition('/')
-            for entry in function.names(directory):
-                status = _read_status(function, f'{directory}/{entry}')
-                if entry.startswith(prefix) and status.lower() in _FAULTS:
-                    return f'status of {entry}: {status}'
+        for entry, status in _list_statuses(function):
+            if status.lower() in _FAULTS:
+                return f'status of {entry}: {status}'
         return None
 
     def find_obstacle(self, function: PciFunction) -> str | None:
         """Return a status in which the processor does not work yet, or as any card."""
-        for name in ('habanalabs/hl', 'accel/accel'):
-            directory, _, prefix = name.partition('/')
-            for entry in function.names(directory):
-                status = _read_status(function, f'{directory}/{entry}')
-                if entry.startswith(prefix) and status.lower() not in ('', _WORKS):
-                    return f'status of {entry}: {status}'
+        for entry, status in _list_statuses(function):
+            if status.lower() not in ('', _WORKS):
+                return f'status of {entry}: {status}'
         return super().find_obstacle(function)
 
 
-def _read_status(function: PciFunction, path: str) -> str:
-    return (
-        function.text(f'{path}/status') or function.text(f'{path}/device/status') or ''
-    )
+def _list_statuses(function: PciFunction) -> Iterator[tuple[str, str]]:
+    """Yield the names of the kernel for a processor, each with its status."""
+    for directory, prefix in (('habanalabs', 'hl'), ('accel', 'accel')):
+        for entry in function.names(directory):
+            path = f'{directory}/{entry}'
+            files = f'{path}/status', f'{path}/device/status'
+            if entry.startswith(prefix):
+                yield entry, next(filter(None, map(function.text, files)), '')
