@@ -119,14 +119,13 @@ def _show(conf: cfg.ConfigOpts) -> int:
 
 
 def _describe(item: AttentionItem) -> str:
-    """Return an item in three lines; the last one is a command."""
+    """Return an item with its reason, and a line with the command if there is one."""
     since = item.since and f' since {item.since.isoformat(" ", "seconds")}'
     place = item.hostname and f' on host {item.hostname}'
     return (
         f'{item.severity.upper()} {item.kind}{place}{since or ""}: '
         f'{item.object_type} {item.object_name or item.object_id}\n'
-        f'  {item.reason}\n'
-        f'  Run: {item.command}'
+        f'  {item.reason}' + (item.command and f'\n  Run: {item.command}')
     )
 
 

@@ -70,10 +70,11 @@ class Audit:
         """
         findings: list[AuditFinding] = []
         failed_checks: set[str] = set()
+        # Before the copy: it has the allocation of each ARQ that changed earlier.
+        before = self.database.read(clock.read_time_before, self.rules.grace)
         if self.rules.require_allocation:
             self._refresh_allocations(failed_checks)
         checks_allocations = self.rules.require_allocation and not failed_checks
-        before = self.database.read(clock.read_time_before, self.rules.grace)
         for page in self._read_pages(audit.list_arqs_with_device, before):
             missing = self._find_missing_instances(page, failed_checks)
             findings += map(
