@@ -65,8 +65,8 @@ class Gaudi(AiChip):
     def find_obstacle(self, function: PciFunction) -> str | None:
         """Return a status in which the processor does not work yet, or as any card."""
         for entry, status in _list_statuses(function):
-            if status.lower() not in ('', _WORKS):
-                return f'status of {entry}: {status}'
+            if status.lower() != _WORKS:
+                return f'status of {entry}: {status or "it cannot be read"}'
         return super().find_obstacle(function)
 
 

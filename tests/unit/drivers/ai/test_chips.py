@@ -75,3 +75,14 @@ def test_option_invalid_resource_class_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match='regex'):
         option.type(name)
     assert option.type('CUSTOM_NPU_310') == 'CUSTOM_NPU_310'
+
+
+@pytest.mark.parametrize(
+    ('word', 'text'), [('in reset', 'in reset'), ('', 'it cannot be read')]
+)
+def test_discover_chip_of_other_status_is_withheld(
+    host: Host, plug: Plug, word: str, text: str
+) -> None:
+    plug(_ADDRESS, ('1da3', '1000'), **_CHIP, files={'accel/accel0/status': word})
+    (result,) = _results(Gaudi, host)
+    assert result.reason == f'status of accel0: {text}'
