@@ -12,7 +12,6 @@ import hmac
 import itertools
 import json
 import secrets
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -88,7 +87,7 @@ class Signer:
         self._numbers = itertools.count(1)
         self._guard = ReplayGuard()
         self._logged: set[str] = set()
-        self._outdated: dict[Peer, float] = {}
+        self._outdated: set[Peer] = set()  # logged
 
     @property
     def is_conductor(self) -> bool:
@@ -186,25 +185,16 @@ class Signer:
         return keys
 
     def _note_age(self, sender: Peer, *, is_newest: bool) -> None:
-        """Record whether a sender signs with its newest key, for conductors."""
+        """Log once that a sender does not sign with its newest key, for conductors."""
         if is_newest or not self.is_conductor or sender.role is Role.CONDUCTOR:
-            self._outdated.pop(sender, None)
+            self._outdated.discard(sender)
         elif sender not in self._outdated:
-            self._outdated[sender] = time.monotonic()
+            self._outdated.add(sender)
             LOG.warning(
                 'Messages of %s have an old key: install its new key, see '
                 '`cyborg-lite-manage agent`.',
                 sender,
             )
-
-    def list_outdated(self) -> dict[Peer, float]:
-        """Return the senders that still sign with an old key.
-
-        :returns: by sender the seconds since this process received the first such
-            message; empty unless a secret is being replaced
-        """
-        ages = {peer: time.monotonic() - at for peer, at in [*self._outdated.items()]}
-        return {p: age for p, age in ages.items() if len(self._list_keys(p)) > 1}
 
     # --- replies ---
 
