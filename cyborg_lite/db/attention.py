@@ -78,18 +78,8 @@ def list_attention(session: Session) -> tuple[AttentionItem, ...]:
 
 
 def _list_jobs(session: Session) -> Iterator[AttentionItem]:
-    rows = session.execute(
-        select(
-            Job.uuid,
-            Job.kind,
-            Job.state,
-            Job.payload,
-            Job.step,
-            Job.host,
-            Job.last_error,
-            Job.created_at,
-            Job.operation_uuids,
-        )
+    rows = session.scalars(
+        select(Job)
         .where(or_(_IS_LATE, _IS_STALE_SYNC, Job.state == JobState.FAILED))
         .order_by(Job.id)
     ).all()
@@ -98,26 +88,19 @@ def _list_jobs(session: Session) -> Iterator[AttentionItem]:
     for row in rows:
         instance = row.payload.get('instance_uuid', '')
         hostname = row.host or row.payload.get('hostname') or hosts.get(instance, '')
-        reason = row.last_error or f'It has not ended: {row.step or "no step yet"}.'
-        since = datetime.fromtimestamp(row.created_at / 1000, UTC)
+        name = row.kind
         if row.state == JobState.FAILED:
-            operation = next(iter(row.operation_uuids.split()), '')
-            kind = AttentionKind.FAILED_JOB
-            subject = (
-                (ObjectType.OPERATION, operation)
-                if operation
-                else (ObjectType.JOB, row.uuid)
-            )
-            yield AttentionItem(kind, since, *subject, row.kind, hostname, reason)
+            kind, subject = AttentionKind.FAILED_JOB, (ObjectType.JOB, row.uuid)
+            for operation in row.operation_uuids.split()[:1]:
+                subject = ObjectType.OPERATION, operation
         elif row.kind == JobType.PLACEMENT_SYNC:
-            kind, subject = (
-                AttentionKind.PLACEMENT_OUTDATED,
-                (ObjectType.HOST, hostname),
-            )
-            yield AttentionItem(kind, since, *subject, hostname, hostname, reason)
+            kind, name = AttentionKind.PLACEMENT_OUTDATED, hostname
+            subject = ObjectType.HOST, hostname
         else:
             kind, subject = AttentionKind.LATE_BIND, (ObjectType.INSTANCE, instance)
-            yield AttentionItem(kind, since, *subject, row.kind, hostname, reason)
+        since = datetime.fromtimestamp(row.created_at / 1000, UTC)
+        reason = row.last_error or f'It has not ended: {row.step or "no step yet"}.'
+        yield AttentionItem(kind, since, *subject, name, hostname, reason)
 
 
 def _find_hosts(session: Session, instances: list[str]) -> dict[str, str]:
