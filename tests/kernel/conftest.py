@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from tests.kernel.host import Host, InstalledHost
+from tests.kernel.host import Host, build_variables
 from tests.kernel.image import build_image
 from tests.kernel.machine import Machine
 from tests.servers.databases import REQUIRED, fresh_database
@@ -36,7 +36,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     ):
         files = directory / 'image'
         files.mkdir()
-        image = build_image(files, InstalledHost(cloud, transport).list_variables())
+        image = build_image(files, build_variables(cloud, transport))
         cloud.migrate()
         cloud.start('conductor')
         cloud.start('api')

@@ -2,7 +2,6 @@
 """The host with the agent: what the role installs, and what the tests ask it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -36,42 +35,33 @@ udevadm settle
 """
 
 
-@dataclass(frozen=True)
-class InstalledHost:
-    """Variables of the Ansible role."""
-
-    cloud: Cloud
-    transport_url: str
-
-    def list_variables(self) -> Mapping[str, Any]:
-        """Return the variables by name. Any: they are JSON."""
-        url = urlsplit(self.transport_url)
-        user, _, _ = url.netloc.rpartition('@')
-        address = f'{user}@{_OUTSIDE}:{url.port or 5672}'
-        return {
-            'cyborg_lite_host': self.cloud.host,
-            'cyborg_lite_transport_url': urlunsplit(url._replace(netloc=address)),
-            'cyborg_lite_agent_key': derive_key(
-                SECRET, Peer(Role.AGENT, self.cloud.host)
-            ),
-            'cyborg_lite_drivers': ['nvme_driver'],
-            'cyborg_lite_options': {
-                'agent': {
-                    'discovery_interval': 5,
-                    'fingerprint_interval': 1,
-                    'heartbeat_interval': 2,
-                },
-                # The host uses most of them, and none of those may be offered.
-                'nvme_driver': {'drives': '*'},
-                # The cloud of the tests has no quorum queues.
-                'oslo_messaging_rabbit': {
-                    'rabbit_quorum_queue': False,
-                    'rabbit_transient_quorum_queue': False,
-                    'rabbit_stream_fanout': False,
-                    'use_queue_manager': False,
-                },
+def build_variables(cloud: Cloud, transport_url: str) -> Mapping[str, Any]:
+    """Return the variables of the role of the agent. Any: they are JSON."""
+    url = urlsplit(transport_url)
+    user, _, _ = url.netloc.rpartition('@')
+    address = f'{user}@{_OUTSIDE}:{url.port or 5672}'
+    return {
+        'cyborg_lite_host': cloud.host,
+        'cyborg_lite_transport_url': urlunsplit(url._replace(netloc=address)),
+        'cyborg_lite_agent_key': derive_key(SECRET, Peer(Role.AGENT, cloud.host)),
+        'cyborg_lite_drivers': ['nvme_driver'],
+        'cyborg_lite_options': {
+            'agent': {
+                'discovery_interval': 5,
+                'fingerprint_interval': 1,
+                'heartbeat_interval': 2,
             },
-        }
+            # The host uses most of them, and none of those may be offered.
+            'nvme_driver': {'drives': '*'},
+            # The cloud of the tests has no quorum queues.
+            'oslo_messaging_rabbit': {
+                'rabbit_quorum_queue': False,
+                'rabbit_transient_quorum_queue': False,
+                'rabbit_stream_fanout': False,
+                'use_queue_manager': False,
+            },
+        },
+    }
 
 
 class Host:
