@@ -73,7 +73,7 @@ from cyborg_lite.errors.daemons import DatabaseRefused, ServiceUnavailable
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.reconfiguration import HardwareSets
 from cyborg_lite.model.hosts.services import CONDUCTOR
-from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.rpc.client import connect_agents, connect_conductor, is_reachable
 from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.dispatcher import Dispatcher
@@ -122,37 +122,37 @@ def _build_audit_handler(needs: JobDependencies) -> AuditHandler:
     return AuditHandler(needs.database, audit, needs.reap_orphans, sharing, count)
 
 
-HANDLERS: Final[Mapping[JobType, Callable[[JobDependencies], Handler]]] = {
-    JobType.BIND: lambda needs: BindHandler(
+HANDLERS: Final[Mapping[OperationKind, Callable[[JobDependencies], Handler]]] = {
+    OperationKind.BIND: lambda needs: BindHandler(
         needs.database, needs.agents, needs.placement, needs.bind_rules, needs.loader
     ).observe_stages(needs.metrics.time_stage),
-    JobType.RELEASE: lambda needs: ReleaseHandler(
+    OperationKind.RELEASE: lambda needs: ReleaseHandler(
         needs.database, needs.agents, needs.loader
     ),
-    JobType.NOVA_EVENT: lambda needs: NovaEventHandler(
+    OperationKind.NOVA_EVENT: lambda needs: NovaEventHandler(
         needs.database, needs.nova, needs.metrics
     ),
-    JobType.CONNECT: lambda needs: ConnectHandler(
+    OperationKind.CONNECT: lambda needs: ConnectHandler(
         needs.database, needs.nova, needs.agents
     ),
-    JobType.PLACEMENT_SYNC: lambda needs: PlacementSyncHandler(
+    OperationKind.RECONCILE: lambda needs: PlacementSyncHandler(
         needs.database, needs.sync
     ),
-    JobType.PROGRAM: lambda needs: ProgramHandler(
+    OperationKind.PROGRAM: lambda needs: ProgramHandler(
         needs.database, needs.loader, needs.program_waiters
     ),
-    JobType.AUDIT: _build_audit_handler,
-    JobType.CLEAN: lambda needs: CleanHandler(
+    OperationKind.AUDIT: _build_audit_handler,
+    OperationKind.CLEANING: lambda needs: CleanHandler(
         needs.database, needs.agents, needs.placement
     ),
-    JobType.SELECTORS: lambda needs: SelectorsHandler(
+    OperationKind.SELECTORS: lambda needs: SelectorsHandler(
         needs.database, needs.placement, needs.loader.catalog
     ),
-    JobType.PROVIDER_REMOVAL: lambda needs: ProviderRemovalHandler(
+    OperationKind.PROVIDER_REMOVAL: lambda needs: ProviderRemovalHandler(
         needs.database, needs.sync_jobs
     ),
-    JobType.MODE: lambda needs: ModeHandler(needs.database, needs.peers),
-    JobType.RECONFIGURE: lambda needs: ReconfigureHandler(
+    OperationKind.MODE: lambda needs: ModeHandler(needs.database, needs.peers),
+    OperationKind.CONFIGURATION: lambda needs: ReconfigureHandler(
         needs.database,
         needs.hardware_sets,
         needs.playbooks,

@@ -30,11 +30,12 @@ from cyborg_lite.model.attention import (
 )
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.hosts.services import AGENT, ServiceState
-from cyborg_lite.model.jobs import JobState, JobType
+from cyborg_lite.model.jobs import JobState
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.ownership.allocations import AllocationProblem
 from cyborg_lite.model.queries import Query
 
-_BINDS: Final = (JobType.BIND, JobType.NOVA_EVENT)
+_BINDS: Final = (OperationKind.BIND, OperationKind.NOVA_EVENT)
 # A bind is late whether it is due, runs, or waits for its next attempt.
 _IS_LATE: Final = and_(
     Job.kind.in_(_BINDS),
@@ -42,7 +43,7 @@ _IS_LATE: Final = and_(
     Job.created_at < now_ms() - 1000 * LATE_SECONDS,
 )
 _IS_STALE_SYNC: Final = and_(
-    Job.kind == JobType.PLACEMENT_SYNC,
+    Job.kind == OperationKind.RECONCILE,
     Job.state != JobState.FAILED,
     Job.last_error != '',
 )
@@ -93,7 +94,7 @@ def _list_jobs(session: Session) -> Iterator[AttentionItem]:
             kind, subject = AttentionKind.FAILED_JOB, (ObjectType.JOB, row.uuid)
             for operation in row.operation_uuids.split()[:1]:
                 subject = ObjectType.OPERATION, operation
-        elif row.kind == JobType.PLACEMENT_SYNC:
+        elif row.kind == OperationKind.RECONCILE:
             kind, name = AttentionKind.PLACEMENT_OUTDATED, hostname
             subject = ObjectType.HOST, hostname
         else:

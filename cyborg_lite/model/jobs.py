@@ -4,7 +4,7 @@
 Each job type has one payload class. The job table stores a payload as a JSON object::
 
     payload = codec.dump(ReleasePayload(handle.uuid))
-    NewJob(JobType.RELEASE, payload, key=handle.uuid)
+    NewJob(OperationKind.RELEASE, payload, key=handle.uuid)
     payload = read_payload(ReleasePayload, job.payload)
 """
 
@@ -15,24 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
 from cyborg_lite.errors.jobs import InvalidJobPayload
-from cyborg_lite.model.operations import NewOperation, SubjectType
-
-
-class JobType(enum.StrEnum):
-    """Job types. ``cyborg_lite/conductor`` has one handler for each."""
-
-    BIND = 'bind'
-    RELEASE = 'release'
-    NOVA_EVENT = 'nova-event'
-    CONNECT = 'connect'
-    PLACEMENT_SYNC = 'placement-sync'
-    PROGRAM = 'program'
-    AUDIT = 'audit'
-    CLEAN = 'clean'
-    MODE = 'mode'
-    SELECTORS = 'selectors'
-    RECONFIGURE = 'reconfigure'
-    PROVIDER_REMOVAL = 'provider-removal'
+from cyborg_lite.model.operations import NewOperation, OperationKind, SubjectType
 
 
 class JobState(enum.StrEnum):
@@ -56,7 +39,7 @@ class Owner:
 class NewJob:
     """A job to be written in the transaction that requires the side effect."""
 
-    type: str  # a JobType; tests use other strings
+    type: str  # an OperationKind; tests use other strings
     payload: Mapping[str, Any] = field(
         default_factory=dict
     )  # JSON of the payload class
@@ -79,7 +62,7 @@ class Job:
     """A row of the job table while this process holds its lease."""
 
     uuid: str
-    type: str  # a JobType; tests use other strings
+    type: str  # an OperationKind; tests use other strings
     payload: Mapping[str, Any]  # JSON of the payload class
     owner: str
     lease: int  # lease number; a changed number means that the lease is lost
@@ -139,7 +122,7 @@ class JobRecord:
     """A job as shown to operators. Times are in seconds."""
 
     uuid: str
-    type: str  # a JobType, or a type of a newer conductor
+    type: str  # an OperationKind, or a kind of a newer conductor
     state: JobState
     key: str | None
     payload: Mapping[str, Any]  # JSON of the payload class
@@ -158,7 +141,7 @@ class JobRecord:
 class JobCount:
     """The number of jobs of one type in one state."""
 
-    type: str  # a JobType, or a type of a newer conductor
+    type: str  # an OperationKind, or a kind of a newer conductor
     state: JobState
     count: int
 
@@ -167,7 +150,7 @@ class JobCount:
 class JobPayload:
     """Input of a job; one class for each job type."""
 
-    TYPE: ClassVar[JobType]
+    TYPE: ClassVar[OperationKind]
     OMITS_DEFAULTS: ClassVar[bool] = True  # in the job table
 
 
@@ -188,12 +171,12 @@ _SUBJECTS: Final = {
 }
 # The key of a job of the type is one value of its payload.
 _JOB_KEYS: Final[Mapping[str, str]] = {
-    JobType.RELEASE: 'handle_uuid',
-    JobType.CLEAN: 'handle_uuid',
-    JobType.PLACEMENT_SYNC: 'hostname',
-    JobType.MODE: 'device_uuid',
-    JobType.RECONFIGURE: 'device_uuid',
-    JobType.PROVIDER_REMOVAL: 'hostname',
+    OperationKind.RELEASE: 'handle_uuid',
+    OperationKind.CLEANING: 'handle_uuid',
+    OperationKind.RECONCILE: 'hostname',
+    OperationKind.MODE: 'device_uuid',
+    OperationKind.CONFIGURATION: 'device_uuid',
+    OperationKind.PROVIDER_REMOVAL: 'hostname',
 }
 
 
@@ -201,7 +184,7 @@ _JOB_KEYS: Final[Mapping[str, str]] = {
 class BindPayload(JobPayload):
     """The ARQs of one instance to bind, and their providers."""
 
-    TYPE = JobType.BIND
+    TYPE = OperationKind.BIND
 
     instance_uuid: str
     arq_uuids: tuple[str, ...]
@@ -218,7 +201,7 @@ class BindPayload(JobPayload):
 class NovaEventPayload(JobPayload):
     """The ARQs of one instance whose binds have ended in the same way."""
 
-    TYPE = JobType.NOVA_EVENT
+    TYPE = OperationKind.NOVA_EVENT
 
     instance_uuid: str
     arq_uuids: tuple[str, ...]
@@ -230,7 +213,7 @@ class NovaEventPayload(JobPayload):
 class ConnectPayload(JobPayload):
     """The bound ARQs of one instance whose drivers wait until it is spawned."""
 
-    TYPE = JobType.CONNECT
+    TYPE = OperationKind.CONNECT
 
     instance_uuid: str
     arq_uuids: tuple[str, ...]
@@ -241,7 +224,7 @@ class ConnectPayload(JobPayload):
 class ReleasePayload(JobPayload):
     """The attach handle that its host must clean."""
 
-    TYPE = JobType.RELEASE
+    TYPE = OperationKind.RELEASE
 
     handle_uuid: str
 
@@ -250,7 +233,7 @@ class ReleasePayload(JobPayload):
 class PlacementSyncPayload(JobPayload):
     """The host whose providers Placement must have."""
 
-    TYPE = JobType.PLACEMENT_SYNC
+    TYPE = OperationKind.RECONCILE
 
     hostname: str
     # True: read all providers of the host from Placement again.
@@ -261,7 +244,7 @@ class PlacementSyncPayload(JobPayload):
 class ProviderRemovalPayload(JobPayload):
     """The removed host whose detached providers are deleted from Placement."""
 
-    TYPE = JobType.PROVIDER_REMOVAL
+    TYPE = OperationKind.PROVIDER_REMOVAL
 
     hostname: str
 
@@ -270,7 +253,7 @@ class ProviderRemovalPayload(JobPayload):
 class ProgramPayload(JobPayload):
     """The image to load, and the deployable that it is loaded into."""
 
-    TYPE = JobType.PROGRAM
+    TYPE = OperationKind.PROGRAM
 
     deployable_uuid: str
     image_uuid: str
@@ -282,7 +265,7 @@ class ProgramPayload(JobPayload):
 class CleanPayload(JobPayload):
     """The attach handle to clean, and who has started the clean."""
 
-    TYPE = JobType.CLEAN
+    TYPE = OperationKind.CLEANING
 
     handle_uuid: str
     actor: str
@@ -292,7 +275,7 @@ class CleanPayload(JobPayload):
 class ModePayload(JobPayload):
     """The device whose mode is changed, and the mode to set."""
 
-    TYPE = JobType.MODE
+    TYPE = OperationKind.MODE
 
     device_uuid: str
     mode: str
@@ -302,7 +285,7 @@ class ModePayload(JobPayload):
 class ReconfigurePayload(JobPayload):
     """The device whose configuration is changed, and the record of the change."""
 
-    TYPE = JobType.RECONFIGURE
+    TYPE = OperationKind.CONFIGURATION
 
     device_uuid: str
     record_uuid: str
@@ -312,14 +295,14 @@ class ReconfigurePayload(JobPayload):
 class AuditPayload(JobPayload):
     """The input of an audit, which has no parameters."""
 
-    TYPE = JobType.AUDIT
+    TYPE = OperationKind.AUDIT
 
 
 @dataclass(frozen=True, slots=True)
 class SelectorsPayload(JobPayload):
     """The input of an evaluation of all selectors, which has no parameters."""
 
-    TYPE = JobType.SELECTORS
+    TYPE = OperationKind.SELECTORS
 
 
 def job_key(kind: str, payload: Mapping[str, Any]) -> str | None:
@@ -365,7 +348,7 @@ def read_bind_generation(payload: Mapping[str, Any]) -> int:
     generation = payload.get(_GENERATION, 0)
     if type(generation) is not int:
         reason = 'the generation is not a number'
-        raise InvalidJobPayload(type=JobType.BIND, reason=reason)
+        raise InvalidJobPayload(type=OperationKind.BIND, reason=reason)
     return generation
 
 

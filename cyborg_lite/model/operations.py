@@ -14,7 +14,11 @@ from uuid import uuid4
 
 
 class OperationKind(enum.StrEnum):
-    """Kinds of operations, in requests and in responses."""
+    """Kinds of operations and of their jobs, in requests, responses and the database.
+
+    ``cyborg_lite/conductor`` has one handler for each, except for ``refresh`` and
+    ``forget``, whose jobs are of the kind ``reconcile``.
+    """
 
     BIND = 'bind'
     RELEASE = 'release'
@@ -23,24 +27,25 @@ class OperationKind(enum.StrEnum):
     CONFIGURATION = 'configuration'
     CLEANING = 'cleaning'
     AUDIT = 'audit'
+    """Find ARQs whose instance or job no longer exists."""
     RECONCILE = 'reconcile'
+    """Read all providers of a host from Placement again, and correct them."""
     REFRESH = 'refresh'
+    """Have the agent of a host send a complete report, and reconcile the host."""
     FORGET = 'forget'
     # Only work of the service itself.
     NOVA_EVENT = 'nova-event'
     CONNECT = 'connect'
     SELECTORS = 'selectors'
+    PROVIDER_REMOVAL = 'provider-removal'
 
 
-class RequestedKind(enum.StrEnum):
-    """Kinds of operations that ``POST /v2/operations`` starts."""
-
-    AUDIT = OperationKind.AUDIT.value
-    """Find ARQs whose instance or job no longer exists."""
-    RECONCILE = OperationKind.RECONCILE.value
-    """Read all providers of a host from Placement again, and correct them."""
-    REFRESH = OperationKind.REFRESH.value
-    """Have the agent of a host send a complete report, and reconcile the host."""
+REQUESTABLE: Final = (
+    OperationKind.AUDIT,
+    OperationKind.RECONCILE,
+    OperationKind.REFRESH,
+)
+"""Kinds that ``POST /v2/operations`` starts."""
 
 
 class OperationState(enum.StrEnum):
@@ -72,7 +77,7 @@ UNFINISHED: Final = (OperationState.WAITING, OperationState.RUNNING)
 class NewOperation:
     """An operation to be written with its jobs."""
 
-    kind: str  # an OperationKind, or the job type of a newer conductor
+    kind: str  # an OperationKind, or the kind of a newer conductor
     subject_type: SubjectType = SubjectType.NONE
     subject_id: str = ''
     # What the client requested, as JSON. Clients of the project read it.
@@ -88,7 +93,7 @@ class Operation:
     """An operation as clients read it."""
 
     uuid: str
-    kind: str  # an OperationKind, or the job type of a newer conductor
+    kind: str  # an OperationKind, or the kind of a newer conductor
     state: OperationState
     subject_type: SubjectType
     subject_id: str

@@ -54,7 +54,7 @@ from cyborg_lite.model.hosts.topology import HostTopology
 from cyborg_lite.model.inventory.host_report import Device
 from cyborg_lite.model.inventory.report_changes import ReportChanges
 from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
-from cyborg_lite.model.operations import Operation, RequestedKind
+from cyborg_lite.model.operations import Operation, OperationKind
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
@@ -515,7 +515,7 @@ class Conductor(Protocol):
         """
 
     def request_operation(
-        self, context: RequestContext, kind: RequestedKind, host: str
+        self, context: RequestContext, kind: OperationKind, host: str
     ) -> Operation:
         """Start an operation, or find the unfinished one that does the same work.
 

@@ -44,7 +44,8 @@ from cyborg_lite.model.inventory.host_report import (
     Deployable,
     DiscoveryResult,
 )
-from cyborg_lite.model.jobs import JobRecord, JobState, JobType, ModePayload, Owner
+from cyborg_lite.model.jobs import JobRecord, JobState, ModePayload, Owner
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 from cyborg_lite.model.queries import Query
 from cyborg_lite.testing.crash_points import CrashableDatabase, CrashPoint
@@ -72,11 +73,11 @@ _LEASE_MS: Final = -1
 
 
 _KINDS: Final = (
-    JobType.BIND,
-    JobType.RELEASE,
-    JobType.NOVA_EVENT,
-    JobType.CLEAN,
-    JobType.MODE,
+    OperationKind.BIND,
+    OperationKind.RELEASE,
+    OperationKind.NOVA_EVENT,
+    OperationKind.CLEANING,
+    OperationKind.MODE,
 )
 
 
@@ -131,11 +132,13 @@ class _Conductor:
         loader = BitstreamLoader(self.database, agents, catalog)
         placement = FakePlacementClient(crash_point, cloud.provider, cloud.amounts)
         handlers: dict[str, Handler] = {
-            JobType.BIND: BindHandler(self.database, agents, placement, _RULES, loader),
-            JobType.RELEASE: ReleaseHandler(self.database, agents, loader),
-            JobType.NOVA_EVENT: NovaEventHandler(self.database, cloud.nova),
-            JobType.CLEAN: CleanHandler(self.database, agents, placement),
-            JobType.MODE: ModeHandler(
+            OperationKind.BIND: BindHandler(
+                self.database, agents, placement, _RULES, loader
+            ),
+            OperationKind.RELEASE: ReleaseHandler(self.database, agents, loader),
+            OperationKind.NOVA_EVENT: NovaEventHandler(self.database, cloud.nova),
+            OperationKind.CLEANING: CleanHandler(self.database, agents, placement),
+            OperationKind.MODE: ModeHandler(
                 self.database, HostPeers(agents, placement, placement.sync_host)
             ),
         }

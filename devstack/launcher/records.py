@@ -29,7 +29,7 @@ def is_placement_updated(since: str) -> bool:
     query = (
         "SELECT count(*) FROM services WHERE binary = 'cyborg-lite-agent' "
         'AND digest IS NOT NULL AND heartbeat_at >= ? '
-        "AND NOT EXISTS (SELECT * FROM jobs WHERE kind = 'placement-sync')"
+        "AND NOT EXISTS (SELECT * FROM jobs WHERE kind = 'reconcile')"
     )
     ((count,),) = rows(query, since)
     return bool(count)

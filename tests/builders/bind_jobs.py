@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from cyborg_lite.db.arqs import attach_handles, binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import Job, JobType, NewJob
+from cyborg_lite.model.jobs import Job, NewJob
+from cyborg_lite.model.operations import OperationKind
 
 ANY_PROJECT = Scope(project_id=None)
-BIND_JOB = NewJob(JobType.BIND, limit_ms=60_000)
-BOUND_EVENT_JOB = NewJob(JobType.NOVA_EVENT, {'succeeded': True})
-FAILED_EVENT_JOB = NewJob(JobType.NOVA_EVENT, {'succeeded': False})
+BIND_JOB = NewJob(OperationKind.BIND, limit_ms=60_000)
+BOUND_EVENT_JOB = NewJob(OperationKind.NOVA_EVENT, {'succeeded': True})
+FAILED_EVENT_JOB = NewJob(OperationKind.NOVA_EVENT, {'succeeded': False})
 
 
 def confirm_all(database: Database, uuids: Sequence[str]) -> binding.PreparedBind:

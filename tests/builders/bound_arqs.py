@@ -11,7 +11,8 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, DeviceProfile, now
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.arqs.arqs import Scope, Step
-from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.model.jobs import NewJob
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.bind_jobs import complete_bind
 from tests.builders.rows import OWNER, PROJECT, add_arqs, add_card, bindings
 
@@ -41,9 +42,13 @@ def bind_arqs(database: Database, uuids: list[str], rp_uuid: str) -> str:
     everybody = Scope(project_id=None)
     bindings_by_arq = bindings(uuids, rp_uuid, instance)
     job = database.write(
-        binding.accept_bind, bindings_by_arq, everybody, NewJob(JobType.BIND, {}), OWNER
+        binding.accept_bind,
+        bindings_by_arq,
+        everybody,
+        NewJob(OperationKind.BIND, {}),
+        OWNER,
     )
-    event = NewJob(JobType.NOVA_EVENT, {})
+    event = NewJob(OperationKind.NOVA_EVENT, {})
     claimed = database.write(binding.claim_for_bind, job, uuids, None, event)
     following = claimed.job
     if claimed.handles:

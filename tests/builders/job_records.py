@@ -7,7 +7,6 @@ from uuid import uuid4
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job
-from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.operations import (
     Operation,
     OperationKind,
@@ -45,7 +44,7 @@ def add_job_row(database: Database, **columns: Any) -> str:
     row = Job(
         **{
             'uuid': str(uuid4()),
-            'kind': JobType.AUDIT,
+            'kind': OperationKind.AUDIT,
             'payload': {},
             'run_after': 0,
             'created_at': 0,

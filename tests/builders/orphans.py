@@ -18,7 +18,8 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.arqs.audit import AuditFinding, AuditReport
 from cyborg_lite.model.jobs import Job as Running
-from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.model.jobs import NewJob
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.bind_jobs import confirm_all
 from tests.builders.rows import HOST, OWNER, PROJECT, add_arqs, add_card, bindings
 from tests.doubles.consumers import FakeConsumers
@@ -72,7 +73,7 @@ class Cloud:
     def bound(self, *, needs_host: bool = False) -> tuple[str, str]:
         """Create a bound ARQ of long ago; return its uuid and its instance."""
         uuid, instance, job = self.start_bind(needs_host=needs_host)
-        new_event = NewJob(JobType.NOVA_EVENT)
+        new_event = NewJob(OperationKind.NOVA_EVENT)
         claimed = self.database.write(
             binding.claim_for_bind, job, [uuid], None, new_event
         )

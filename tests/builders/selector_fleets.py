@@ -22,7 +22,8 @@ from cyborg_lite.db.profiles import profiles
 from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.inventory.attribute_keys import GROUP_SIZE
 from cyborg_lite.model.inventory.typed_attributes import TypedAttribute
-from cyborg_lite.model.jobs import JobType, Owner
+from cyborg_lite.model.jobs import Owner
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 from cyborg_lite.model.profiles.selector_keys import compile_group
 from tests.builders.provider_rows import add_device, change_deployable
@@ -112,8 +113,8 @@ class SyncRunner:
         self._database = database
         sync = PlacementSync(database, placement)
         self._handlers: dict[str, Handler] = {
-            JobType.SELECTORS: SelectorsHandler(database, placement, catalog),
-            JobType.PLACEMENT_SYNC: PlacementSyncHandler(database, sync),
+            OperationKind.SELECTORS: SelectorsHandler(database, placement, catalog),
+            OperationKind.RECONCILE: PlacementSyncHandler(database, sync),
         }
 
     def run(self) -> list[str]:

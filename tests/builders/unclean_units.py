@@ -21,7 +21,8 @@ from cyborg_lite.model.devices.cleaning import (
     CleanStepResult,
 )
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
-from cyborg_lite.model.jobs import Job, JobType
+from cyborg_lite.model.jobs import Job
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.bound_arqs import create_bound_instance
 from tests.builders.rows import HOST, OWNER
 
@@ -99,13 +100,13 @@ def _read_units(session: Session, device: str) -> list[Unit]:
 def lease_clean_job(database: Database) -> Job:
     """Lease the only clean job, due or not."""
     (key,) = database.read(_list_keys)
-    job = database.write(queue.lease_keyed_job, OWNER, JobType.CLEAN, key)
+    job = database.write(queue.lease_keyed_job, OWNER, OperationKind.CLEANING, key)
     assert job is not None
     return job
 
 
 def _list_keys(session: Session) -> list[str]:
-    keys = session.scalars(select(Row.key).where(Row.kind == JobType.CLEAN))
+    keys = session.scalars(select(Row.key).where(Row.kind == OperationKind.CLEANING))
     return [key for key in keys if key is not None]
 
 

@@ -23,7 +23,8 @@ from cyborg_lite.db.arqs import binding, release
 from cyborg_lite.db.bitstreams import loaded_regions, programming
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.model.jobs import Job, JobType
+from cyborg_lite.model.jobs import Job
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.rpc.transport import Caller
 
 __all__ = ['STEPS', 'VARIABLE', 'runtime']
@@ -114,7 +115,7 @@ def _is_aside(args: tuple[object, ...]) -> bool:
     """Check whether the call belongs to a periodic job and to no ARQ."""
     return any(
         isinstance(argument, Job)
-        and argument.type in (JobType.PLACEMENT_SYNC, JobType.AUDIT)
+        and argument.type in (OperationKind.RECONCILE, OperationKind.AUDIT)
         for argument in args
     )
 

@@ -82,7 +82,7 @@ class FaultyCloud(Cloud):
 
     def count_unfinished_jobs(self) -> Counter[tuple[str, str]]:
         """Count unfinished jobs by type and state, except jobs of Placement."""
-        query = "SELECT kind, state FROM jobs WHERE kind NOT IN ('placement-sync')"
+        query = "SELECT kind, state FROM jobs WHERE kind NOT IN ('reconcile')"
         return Counter((kind, state) for kind, state in self.rows(query))
 
     def list_prepared_arqs(self) -> list[str]:

@@ -23,7 +23,8 @@ from cyborg_lite.db.providers.providers import list_providers_of_host
 from cyborg_lite.model.arqs.arqs import Binding, Scope
 from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.inventory.host_report import Device, HostReport
-from cyborg_lite.model.jobs import Job, JobType, Owner
+from cyborg_lite.model.jobs import Job, Owner
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_rules import RULES
 from tests.builders.bitstream_files import (
@@ -86,7 +87,9 @@ class Cloud:
     def clean(self) -> None:
         """Run the queued release jobs."""
         handler = ReleaseHandler(self.database, self.agents, self.loader)
-        for job in self.database.write(queue.lease_jobs, OWNER, 10, [JobType.RELEASE]):
+        for job in self.database.write(
+            queue.lease_jobs, OWNER, 10, [OperationKind.RELEASE]
+        ):
             handler.run(job)
 
     def lapse(self) -> None:
@@ -98,7 +101,9 @@ class Cloud:
         """Return the bind job as another conductor leases it."""
         self.lapse()
         successor = Owner('conductor:2:2', 30_000)
-        (job,) = self.database.write(queue.lease_jobs, successor, 10, [JobType.BIND])
+        (job,) = self.database.write(
+            queue.lease_jobs, successor, 10, [OperationKind.BIND]
+        )
         return job
 
     def region(self) -> programming.StoredRegion:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from cyborg_lite.conductor.jobs.runner import JobRunner
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.model.jobs import Job, JobType, NewJob
+from cyborg_lite.model.jobs import Job, NewJob
+from cyborg_lite.model.operations import OperationKind
 
 TIMEOUT = 10
 """Seconds until a test that waits for an event fails."""
@@ -45,7 +46,7 @@ class ScriptedHandler:
 
 def run_owned_job(runner: JobRunner, database: Database, **fields: int) -> None:
     """Write a job that the runner owns, and run it."""
-    new = NewJob(JobType.RELEASE, limit_ms=fields.get('limit_ms'))
+    new = NewJob(OperationKind.RELEASE, limit_ms=fields.get('limit_ms'))
     job = database.write(queue.add_running_job, new, runner.owner)
     runner.start()
     runner.run(job)

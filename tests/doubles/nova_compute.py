@@ -13,7 +13,8 @@ from cyborg_lite.db.arqs import binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.arqs.arqs import Arq, Scope
-from cyborg_lite.model.jobs import Job, JobType, NewJob
+from cyborg_lite.model.jobs import Job, NewJob
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.bind_rules import RULES
@@ -40,14 +41,14 @@ class Compute:
         """Bind the ARQs and return the event job, which is not run."""
         card = add_card(self.database, handles, group=self.group)
         requested = bindings(self.uuids, card, self.instance)
-        accept = requested, Scope(project_id=None), NewJob(JobType.BIND), OWNER
+        accept = requested, Scope(project_id=None), NewJob(OperationKind.BIND), OWNER
         job = self.database.write(binding.accept_bind, *accept)
         payload = {
             'instance_uuid': self.instance,
             'arq_uuids': self.uuids,
             'succeeded': True,
         }
-        event = NewJob(JobType.NOVA_EVENT, payload)
+        event = NewJob(OperationKind.NOVA_EVENT, payload)
         claimed = self.database.write(
             binding.claim_for_bind, job, self.uuids, None, event
         )
@@ -64,7 +65,9 @@ class Compute:
         handler = NovaEventHandler(
             self.database, create_nova_client(self.nova.endpoint)
         )
-        waiting = self.database.write(queue.lease_jobs, OWNER, 10, [JobType.NOVA_EVENT])
+        waiting = self.database.write(
+            queue.lease_jobs, OWNER, 10, [OperationKind.NOVA_EVENT]
+        )
         for job in (*jobs, *waiting):
             handler.run(job)
         return [event['tag'] for event in self.nova.events[before:]]

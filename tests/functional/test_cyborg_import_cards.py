@@ -22,7 +22,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG
 from tests.builders import cyborg_cards, cyborg_sample
 from tests.builders.rows import OWNER
@@ -151,7 +151,7 @@ class MovedCloud:
     def release_handles(self) -> None:
         """Run the release jobs with an agent that releases at once."""
         handler = ReleaseHandler(self.database, FakeAgents())
-        types = (JobType.RELEASE,)
+        types = (OperationKind.RELEASE,)
         for job in self.database.write(queue.lease_jobs, OWNER, 10, types):
             handler.run(job)
 

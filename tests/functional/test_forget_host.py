@@ -25,7 +25,7 @@ from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.db.providers import providers
-from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.provider_rows import add_device, change_device
@@ -55,7 +55,7 @@ def forget(host: Host) -> None:
 def delete_later(host: Host) -> None:
     """Run the job that deletes the providers, as if its wait had ended."""
     job = host.database.write(
-        queue.lease_keyed_job, OWNER, JobType.PROVIDER_REMOVAL, host.name
+        queue.lease_keyed_job, OWNER, OperationKind.PROVIDER_REMOVAL, host.name
     )
     assert job is not None
     ProviderRemovalHandler(host.database, build_sync_jobs(host)).run(job)
@@ -79,7 +79,7 @@ def test_forget_detaches_providers_and_deletes_them_later(host: Host) -> None:
         assert (provider.inventories, provider.node.parent_uuid) == ({}, None)
         assert provider.traits == {OWNER_CYBORG, EMPTIED}
     (job,) = host.database.read(administration.list_jobs)
-    assert (job.type, job.due_in > 599) == (JobType.PROVIDER_REMOVAL, True)
+    assert (job.type, job.due_in > 599) == (OperationKind.PROVIDER_REMOVAL, True)
     delete_later(host)
     for uuid in host.gpu, second:
         assert host.placement.find_provider(uuid) is None
@@ -108,7 +108,7 @@ def test_forget_is_completed_after_crash(host: Host, database: Database) -> None
     PlacementSync(database, host.placement).sync(host.name)
     assert list_tree(host) == [host.root.uuid]
     job = database.write(
-        queue.lease_keyed_job, OWNER, JobType.PLACEMENT_SYNC, host.name
+        queue.lease_keyed_job, OWNER, OperationKind.RECONCILE, host.name
     )
     assert job is not None
     sync = PlacementSync(database, host.placement)

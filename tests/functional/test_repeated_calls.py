@@ -14,7 +14,8 @@ from oslo_config import cfg
 from cyborg_lite.db.arqs import binding, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.model.jobs import NewJob
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.dispatcher import Dispatcher, serves
@@ -179,7 +180,7 @@ def test_recorded_call_has_no_effect_at_another_conductor(
 
     def bind(uuid: str) -> None:
         bind_job, of_instance = (
-            NewJob(JobType.BIND),
+            NewJob(OperationKind.BIND),
             bindings([uuid], rp_uuid, INSTANCE),
         )
         database.write(binding.accept_bind, of_instance, EVERYBODY, bind_job, OWNER)

@@ -37,7 +37,8 @@ from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope
 from cyborg_lite.model.bitstreams.bitstreams import Image
 from cyborg_lite.model.inventory.host_report import Deployable
-from cyborg_lite.model.jobs import Job, JobType
+from cyborg_lite.model.jobs import Job
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.client import build_agents, build_conductor, serve_locally
 from cyborg_lite.rpc.context import RequestContext
@@ -207,11 +208,11 @@ class FpgaHost:
         self._clean()
 
     def _clean(self) -> None:
-        for job in self._jobs(JobType.RELEASE):
+        for job in self._jobs(OperationKind.RELEASE):
             self.releaser.run(job)
         self.sync.sync(self.host.name)
 
-    def _jobs(self, kind: JobType) -> Sequence[Job]:
+    def _jobs(self, kind: OperationKind) -> Sequence[Job]:
         return self.database.write(queue.lease_jobs, OWNER, 10, [kind])
 
     def arqs(self, instance: str) -> tuple[Arq, ...]:

@@ -216,7 +216,7 @@ class VgpuHost:
         )
 
     def _list_jobs(self) -> set[str]:
-        query = "SELECT uuid FROM jobs WHERE kind != 'placement-sync'"
+        query = "SELECT uuid FROM jobs WHERE kind != 'reconcile'"
         return {uuid for (uuid,) in self.cloud.rows(query)}
 
     def list_allocated_arqs(self) -> list[str]:

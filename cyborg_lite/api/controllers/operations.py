@@ -18,7 +18,6 @@ from cyborg_lite.model.operations import (
     Operation,
     OperationKind,
     OperationState,
-    RequestedKind,
 )
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import is_storable
@@ -162,16 +161,16 @@ class JobResource(Resource):
         raise JobNotFound(uuid=uuid)
 
 
-def _parse_request(call: Call) -> tuple[RequestedKind, str]:
+def _parse_request(call: Call) -> tuple[OperationKind, str]:
     """Return kind and host of the body, which matches its schema.
 
     :raises InvalidInput: the host is missing, or is not allowed
     """
-    kind, hostname = RequestedKind(call.body['kind']), call.body.get('hostname', '')
+    kind, hostname = OperationKind(call.body['kind']), call.body.get('hostname', '')
     if not is_storable(hostname):
         raise InvalidInput(reason='hostname must be text without NUL characters.')
-    if bool(hostname) is (kind is RequestedKind.AUDIT):
-        text = 'has no' if kind is RequestedKind.AUDIT else 'requires a'
+    if bool(hostname) is (kind is OperationKind.AUDIT):
+        text = 'has no' if kind is OperationKind.AUDIT else 'requires a'
         raise InvalidInput(reason=f'The kind {kind} {text} hostname.')
     return kind, hostname
 

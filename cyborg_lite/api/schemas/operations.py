@@ -4,7 +4,7 @@
 from typing import Final
 
 from cyborg_lite.api.call.validation import Schema
-from cyborg_lite.model.operations import RequestedKind
+from cyborg_lite.model.operations import REQUESTABLE
 
 CREATE: Final = Schema(
     {
@@ -16,7 +16,7 @@ CREATE: Final = Schema(
                 'exists. reconcile: read all providers of a host from Placement and '
                 'correct them. refresh: have the agent of a host send a complete '
                 'report, and reconcile.',
-                'enum': [kind.value for kind in RequestedKind],
+                'enum': [kind.value for kind in REQUESTABLE],
             },
             'hostname': {
                 'description': 'Host of a reconcile or refresh.',

@@ -18,12 +18,13 @@ from cyborg_lite.db.core import migration, online_migrations
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.base import CyborgError
-from cyborg_lite.model.jobs import JobCount, JobState, JobType
+from cyborg_lite.model.jobs import JobCount, JobState
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.text import format_count
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.security.keys import Role
 
-_JOB_TYPES: Final = frozenset(str(job_type) for job_type in JobType)
+_JOB_TYPES: Final = frozenset(str(job_type) for job_type in OperationKind)
 
 
 def _warn(text: str) -> Result:

@@ -20,7 +20,8 @@ from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.arqs.audit import AuditReport, Remedy
 from cyborg_lite.model.hosts.services import CONDUCTOR, ServiceState
-from cyborg_lite.model.jobs import AuditPayload, Job, JobType, NewJob
+from cyborg_lite.model.jobs import AuditPayload, Job, NewJob
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.ownership.allocations import UnownedAllocation
 from cyborg_lite.model.ownership.sharing import SharingFinding
 from cyborg_lite.model.queries import Query
@@ -154,7 +155,7 @@ def build_audit_job(request_id: str | None = None) -> NewJob:
     :param request_id: of the API request; None: no request has caused the job
     """
     payload = codec.dump(AuditPayload())
-    return NewJob(JobType.AUDIT, payload, key=_KEY, request_id=request_id)
+    return NewJob(OperationKind.AUDIT, payload, key=_KEY, request_id=request_id)
 
 
 @dataclass(frozen=True, slots=True)

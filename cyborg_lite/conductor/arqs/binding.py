@@ -49,10 +49,10 @@ from cyborg_lite.model.jobs import (
     BindPayload,
     ConnectPayload,
     Job,
-    JobType,
     NewJob,
     NovaEventPayload,
 )
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.rpc.context import request_context
 from cyborg_lite.rpc.interface import Agents
 
@@ -92,7 +92,7 @@ def build_bind_job(
         project_id=first.project_id,
     )
     return NewJob(
-        JobType.BIND,
+        OperationKind.BIND,
         codec.dump(payload),
         limit_ms=rules.deadline * 1000,
         request_id=request_id,
@@ -113,7 +113,7 @@ def build_nova_event_job(
     :param request_id: None: that of the job which this one replaces
     """
     return NewJob(
-        JobType.NOVA_EVENT,
+        OperationKind.NOVA_EVENT,
         codec.dump(payload),
         key=key,
         limit_ms=rules.event_deadline * 1000,
@@ -374,7 +374,7 @@ class BindHandler:
         arqs = tuple(sorted(handle.arq_uuid for handle in connecting))
         connect = ConnectPayload(payload.instance_uuid, arqs, payload.generation)
         new_job = NewJob(
-            JobType.CONNECT,
+            OperationKind.CONNECT,
             codec.dump(connect),
             limit_ms=self._rules.connect_deadline * 1000,
             request_id=job.request_id,

@@ -27,7 +27,7 @@ from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.bitstreams.listing import ListedBitstream
 from cyborg_lite.model.bitstreams.program_jobs import ProgramStep
 from cyborg_lite.model.devices.devices import DeployableRecord
-from cyborg_lite.model.jobs import Job, JobType, NewJob, ProgramPayload
+from cyborg_lite.model.jobs import Job, NewJob, ProgramPayload
 from cyborg_lite.model.operations import Operation, OperationKind, SubjectType
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
@@ -95,7 +95,7 @@ class ProgrammingService:
         bitstream = self.loader.find_image(region, image_uuid)
         payload = ProgramPayload(uuid, image_uuid, bitstream.is_shell)
         new_job = NewJob(
-            JobType.PROGRAM,
+            OperationKind.PROGRAM,
             codec.dump(payload),
             limit_ms=_DEADLINE_MS,
             request_id=context.request_id,

@@ -21,7 +21,8 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.jobs import InvalidJobPayload, JobLost
-from cyborg_lite.model.jobs import Job, JobType, name_subject, read_caller
+from cyborg_lite.model.jobs import Job, name_subject, read_caller
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.rpc import context
 
 LOG = log.getLogger(__name__)
@@ -169,7 +170,7 @@ def _choose_level(job: Job, reason: CyborgError | str) -> int:
 def _choose_delay(job: Job) -> int:
     """Return milliseconds that grow with the attempts, with jitter."""
     # Nobody waits for a connect job, whose instance may take an hour.
-    is_awaited = job.awaited and job.type != JobType.CONNECT
+    is_awaited = job.awaited and job.type != OperationKind.CONNECT
     longest = _LONGEST_AWAITED_MS if is_awaited else _LONGEST_DELAY_MS
     delay = min(longest, _FIRST_DELAY_MS * 2 ** min(job.attempts, 16))
     return int(delay * random.uniform(0.5, 1.0))

@@ -17,7 +17,6 @@ from cyborg_lite.model.operations import (
     NewOperation,
     Operation,
     OperationKind,
-    RequestedKind,
     SubjectType,
 )
 from cyborg_lite.model.queries import Query
@@ -73,7 +72,7 @@ class OperationService:
 
     @serves(Conductor.request_operation)
     def request(
-        self, context: RequestContext, kind: RequestedKind, host: str
+        self, context: RequestContext, kind: OperationKind, host: str
     ) -> Operation:
         """Start an operation and return it.
 
@@ -81,7 +80,7 @@ class OperationService:
         one, and its job runs once more if it is running.
         """
         subject = SubjectType.HOST if host else SubjectType.NONE
-        new = build_operation(context, OperationKind(kind), subject, host)
+        new = build_operation(context, kind, subject, host)
         job = build_audit_job(context.request_id)
         if host:
             job = queue.placement_sync_job(host, context.request_id, deep=True)
@@ -118,9 +117,9 @@ class OperationService:
         self.wake()
 
 
-def _add_job(session: Any, job: NewJob, kind: RequestedKind, host: str) -> None:
+def _add_job(session: Any, job: NewJob, kind: OperationKind, host: str) -> None:
     if host:
-        is_refresh = kind is RequestedKind.REFRESH
+        is_refresh = kind is OperationKind.REFRESH
         services.request_host_job(session, job, host, is_refresh=is_refresh)
     else:
         queue.add_job(session, job)

@@ -5,7 +5,7 @@ Counting is always on and costs little. ``[conductor] metrics_port`` decides whe
 metrics are served.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
@@ -26,7 +26,8 @@ from cyborg_lite.conductor.metrics.device_metrics import DeviceCollector
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.jobs.payloads import read_payload
-from cyborg_lite.model.jobs import Job, JobType, NovaEventPayload
+from cyborg_lite.model.jobs import Job, NovaEventPayload
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.monitoring.serving import serve_metrics
 
 # Seconds: a bind takes 10 to 100 ms for passthrough, and minutes with a bitstream.
@@ -34,6 +35,13 @@ _BUCKETS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120
 
 # Seconds: most stages take milliseconds; loading a bitstream takes minutes.
 _STAGE_BUCKETS: Final = (0.005, *_BUCKETS)
+
+# Values of the label `kind` that differ from the operation kinds; dashboards use them.
+_KINDS: Final[Mapping[str, str]] = {
+    OperationKind.RECONCILE: 'placement-sync',
+    OperationKind.CLEANING: 'clean',
+    OperationKind.CONFIGURATION: 'reconfigure',
+}
 
 # Values of the label `result`.
 DONE: Final = 'done'
@@ -97,18 +105,18 @@ class Metrics:
 
     def count_attempt(self, job: Job) -> None:
         """Count the start of an attempt at a job."""
-        self._attempts.labels(job.type).inc()
+        self._attempts.labels(_name_kind(job.type)).inc()
 
     def count_result(self, job: Job, result: str) -> None:
         """Count the end of an attempt at a job.
 
         :param result: DONE, POSTPONED or EXPIRED
         """
-        self._results.labels(job.type, result).inc()
+        self._results.labels(_name_kind(job.type), result).inc()
 
     def count_lost_lease(self, job: Job) -> None:
         """Count a job that another conductor has leased during an attempt."""
-        self._lost_leases.labels(job.type).inc()
+        self._lost_leases.labels(_name_kind(job.type)).inc()
 
     def observe_replacement(
         self, job: Job, replacement: Job | None, seconds: float
@@ -117,7 +125,7 @@ class Metrics:
 
         :param seconds: time since the job was written
         """
-        if job.type == JobType.BIND and replacement is not None:
+        if job.type == OperationKind.BIND and replacement is not None:
             event = read_payload(NovaEventPayload, replacement.payload)
             result = 'succeeded' if event.succeeded else 'failed'
             self._bind_seconds.labels(result).observe(seconds)
@@ -202,6 +210,10 @@ class Metrics:
         return serve_metrics(self.registry, address, ports, 'conductor')
 
 
+def _name_kind(kind: str) -> str:
+    return _KINDS.get(kind, kind)
+
+
 class _JobCollector(DatabaseCollector):
     """The numbers of jobs in the job table."""
 
@@ -226,6 +238,6 @@ class _JobCollector(DatabaseCollector):
         counts = self._database.read(queue.count_jobs)
         waits = self._database.read(administration.list_longest_waits)
         for count in counts:
-            count_family.add_metric([count.type, count.state], count.count)
-        for job_type, seconds in waits.items():
-            age_family.add_metric([job_type], seconds)
+            count_family.add_metric([_name_kind(count.type), count.state], count.count)
+        for kind, seconds in waits.items():
+            age_family.add_metric([_name_kind(kind)], seconds)

@@ -27,11 +27,11 @@ from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.errors.providers import HostSyncBusy
 from cyborg_lite.model.jobs import (
     Job,
-    JobType,
     Owner,
     PlacementSyncPayload,
     ProviderRemovalPayload,
 )
+from cyborg_lite.model.operations import OperationKind
 
 LOG = log.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class HostSyncJobs:
         """
         for _ in self._looks(hostname):
             job = self._database.write(
-                queue.lease_keyed_job, self._owner, JobType.PLACEMENT_SYNC, hostname
+                queue.lease_keyed_job, self._owner, OperationKind.RECONCILE, hostname
             )
             if job is not None:
                 try:
@@ -75,7 +75,7 @@ class HostSyncJobs:
                 except JobLost:
                     continue  # the worker that has the lease now runs it once more
             if not self._database.read(
-                queue.has_keyed_job, JobType.PLACEMENT_SYNC, hostname
+                queue.has_keyed_job, OperationKind.RECONCILE, hostname
             ):
                 return
 

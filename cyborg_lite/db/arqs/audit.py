@@ -30,13 +30,8 @@ from cyborg_lite.model.arqs.audit import (
     STATES_WITH_INSTANCE,
     Suspect,
 )
-from cyborg_lite.model.jobs import (
-    BindPayload,
-    JobState,
-    JobType,
-    NewJob,
-    ReleasePayload,
-)
+from cyborg_lite.model.jobs import BindPayload, JobState, NewJob, ReleasePayload
+from cyborg_lite.model.operations import OperationKind
 
 # Milliseconds. The deadline has passed when a conductor leases the job.
 _EXPIRED: Final = -1000
@@ -115,7 +110,7 @@ def list_arqs_being_bound(session: Session) -> frozenset[str]:
     """Return the uuids of the ARQs of all bind jobs, of which there are few."""
     return frozenset(
         uuid
-        for payload in _list_unfinished_payloads(session, JobType.BIND)
+        for payload in _list_unfinished_payloads(session, OperationKind.BIND)
         for uuid in read_payload(BindPayload, payload).arq_uuids
     )
 
@@ -123,12 +118,12 @@ def list_arqs_being_bound(session: Session) -> frozenset[str]:
 def _list_handles_being_released(session: Session) -> frozenset[str]:
     return frozenset(
         read_payload(ReleasePayload, payload).handle_uuid
-        for payload in _list_unfinished_payloads(session, JobType.RELEASE)
+        for payload in _list_unfinished_payloads(session, OperationKind.RELEASE)
     )
 
 
 def _list_unfinished_payloads(
-    session: Session, job_type: JobType
+    session: Session, job_type: OperationKind
 ) -> list[Mapping[str, Any]]:
     """Return the JSON payloads of all jobs of a type that have not failed."""
     unfinished = select(Job.payload).where(
@@ -140,7 +135,7 @@ def _list_unfinished_payloads(
 def _failed_release_jobs(session: Session) -> dict[str, str]:
     """Return the uuids of failed release jobs, by uuid of the handle."""
     failed = select(Job.uuid, Job.payload).where(
-        Job.kind == JobType.RELEASE, Job.state == JobState.FAILED
+        Job.kind == OperationKind.RELEASE, Job.state == JobState.FAILED
     )
     return {
         read_payload(ReleasePayload, row.payload).handle_uuid: row.uuid
@@ -197,7 +192,10 @@ def fail_bind(session: Session, suspect: Suspect, request_id: str | None) -> boo
         generation=max((row.generation for row in rows), default=0),
     )
     new = NewJob(
-        JobType.BIND, codec.dump(payload), limit_ms=_EXPIRED, request_id=request_id
+        OperationKind.BIND,
+        codec.dump(payload),
+        limit_ms=_EXPIRED,
+        request_id=request_id,
     )
     queue.add_job(session, new)
     return True

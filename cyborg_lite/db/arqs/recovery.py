@@ -31,7 +31,8 @@ from cyborg_lite.errors.arqs import DeviceNotRebuilt
 from cyborg_lite.model.arqs.arqs import Actor, Event, State, next_state
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import RecoveryResult
-from cyborg_lite.model.jobs import ConnectPayload, JobType, NewJob, NovaEventPayload
+from cyborg_lite.model.jobs import ConnectPayload, NewJob, NovaEventPayload
+from cyborg_lite.model.operations import OperationKind
 
 _REBUILDING: Final = next_state(State.BOUND, Event.REBUILD)
 _REBUILT: Final = next_state(_REBUILDING, Event.SUCCEED)
@@ -175,7 +176,7 @@ def _add_connect_jobs(
 ) -> None:
     for instance, generation, uuids in _group_by_bind(arqs):
         payload = codec.dump(ConnectPayload(instance, uuids, generation))
-        job = NewJob(JobType.CONNECT, payload, limit_ms=limit_ms, host=host)
+        job = NewJob(OperationKind.CONNECT, payload, limit_ms=limit_ms, host=host)
         queue.add_job(session, job)
 
 
@@ -184,4 +185,6 @@ def _add_nova_events(
 ) -> None:
     for instance, generation, uuids in _group_by_bind(arqs):
         payload = codec.dump(NovaEventPayload(instance, uuids, succeeded, generation))
-        queue.add_job(session, NewJob(JobType.NOVA_EVENT, payload, limit_ms=limit_ms))
+        queue.add_job(
+            session, NewJob(OperationKind.NOVA_EVENT, payload, limit_ms=limit_ms)
+        )

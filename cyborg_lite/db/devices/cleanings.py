@@ -62,9 +62,9 @@ from cyborg_lite.model.devices.cleaning import (
 )
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
-from cyborg_lite.model.jobs import CleanPayload, Job, JobType
+from cyborg_lite.model.jobs import CleanPayload, Job
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
-from cyborg_lite.model.operations import NewOperation
+from cyborg_lite.model.operations import NewOperation, OperationKind
 from cyborg_lite.model.queries import (
     LATEST_FIRST,
     Page,
@@ -416,7 +416,9 @@ _UNCLEAN: Final = Record(
 
 # Any: the columns.
 def _select_unclean() -> Select[*tuple[Any, ...]]:
-    of_unit = and_(JobRow.kind == JobType.CLEAN, JobRow.key == AttachHandle.uuid)
+    of_unit = and_(
+        JobRow.kind == OperationKind.CLEANING, JobRow.key == AttachHandle.uuid
+    )
     return (
         _UNCLEAN.select(Deployable.rp_uuid)
         .select_from(AttachHandle)

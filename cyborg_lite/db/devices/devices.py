@@ -52,7 +52,7 @@ from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.devices.impact import DeviceImpact
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, Health
-from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import SORT_KEYS, Query
 
 _HAS_CONFLICT: Final = Row.conflict != ''
@@ -210,7 +210,7 @@ def undo_device_status(
     if (
         (stored.status, stored.reason) == setting
         and not hold.is_changing(session, [number])
-        and queue.has_keyed_job(session, JobType.PLACEMENT_SYNC, previous.hostname)
+        and queue.has_keyed_job(session, OperationKind.RECONCILE, previous.hostname)
     ):
         set_device_status(session, uuid, previous.status, previous.reason)
 

@@ -24,8 +24,8 @@ from cyborg_lite.db.core.tables import (
 from cyborg_lite.db.inventory.handles import FREE
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.reconfiguration import ReconfigurationState
-from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
+from cyborg_lite.model.operations import OperationKind
 
 HELD: Final = 'held'
 """Step of a job after its devices are held."""
@@ -73,7 +73,7 @@ def list_changing(session: Session) -> set[int]:
     mode_jobs = (
         select(Device.id)
         .join(Job, Device.uuid == Job.key)
-        .where(Job.kind == JobType.MODE, Job.step == HELD)
+        .where(Job.kind == OperationKind.MODE, Job.step == HELD)
     )
     running = Reconfiguration.state == ReconfigurationState.RUNNING
     selections = session.scalars(select(Reconfiguration.held_ids).where(running))

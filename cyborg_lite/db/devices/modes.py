@@ -28,9 +28,9 @@ from cyborg_lite.errors.devices import DeviceNotFound, ModeRefused
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.devices.modes import ModeChange, list_inventory
 from cyborg_lite.model.inventory.host_report import Device as ReportedDevice
-from cyborg_lite.model.jobs import Job, JobState, JobType, ModePayload, NewJob
+from cyborg_lite.model.jobs import Job, JobState, ModePayload, NewJob
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
-from cyborg_lite.model.operations import NewOperation
+from cyborg_lite.model.operations import NewOperation, OperationKind
 
 _LIMIT_MS: Final = 900_000  # until a change counts as failed
 
@@ -75,7 +75,7 @@ def list_users(session: Session, hostname: str) -> dict[str, tuple[str, ...]]:
 def list_changes(session: Session) -> dict[str, ModeChange]:
     """Return the last change of each device that has not succeeded, by uuid."""
     changes = {}
-    for job in administration.list_jobs(session, [JobType.MODE]):
+    for job in administration.list_jobs(session, [OperationKind.MODE]):
         payload = read_payload(ModePayload, job.payload)
         changes[payload.device_uuid] = ModeChange(
             payload.mode, job.state.value, job.last_error
@@ -100,15 +100,17 @@ def add_change(
     device = _lock_device(session, payload.device_uuid)
     check_generation(session, Device, device.uuid, generation)
     raise_generation(session, Device, device.uuid)
-    if queue.has_keyed_job(session, JobType.MODE, device.uuid):
+    if queue.has_keyed_job(session, OperationKind.MODE, device.uuid):
         reason = 'its mode is being changed already.'
         raise ModeRefused(uuid=device.uuid, mode=payload.mode, reason=reason)
     _check_unused(session, device, payload.mode)
-    for job in administration.list_jobs(session, [JobType.MODE], [JobState.FAILED]):
+    for job in administration.list_jobs(
+        session, [OperationKind.MODE], [JobState.FAILED]
+    ):
         if read_payload(ModePayload, job.payload).device_uuid == device.uuid:
             change(session, delete(JobRow).where(JobRow.uuid == job.uuid))
     new_job = NewJob(
-        JobType.MODE,
+        OperationKind.MODE,
         codec.dump(payload),
         key=device.uuid,
         limit_ms=_LIMIT_MS,

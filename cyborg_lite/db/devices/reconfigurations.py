@@ -31,8 +31,8 @@ from cyborg_lite.model.devices.reconfiguration import (
     Reconfiguration,
     ReconfigurationState,
 )
-from cyborg_lite.model.jobs import Job, JobType, NewJob, ReconfigurePayload
-from cyborg_lite.model.operations import NewOperation
+from cyborg_lite.model.jobs import Job, NewJob, ReconfigurePayload
+from cyborg_lite.model.operations import NewOperation, OperationKind
 
 APPLIED: Final = 'applied'
 """Step of a job whose playbooks have succeeded."""
@@ -141,7 +141,7 @@ def add_change(
     device = find_device(session, new.device_uuid)
     check_generation(session, Device, device.uuid, generation)
     raise_generation(session, Device, device.uuid)
-    if queue.has_keyed_job(session, JobType.RECONFIGURE, device.uuid):
+    if queue.has_keyed_job(session, OperationKind.CONFIGURATION, device.uuid):
         _refuse(new, 'its configuration is being changed already.')
     reason = hold.find_obstacle(session, _list_affected(session, device, selects))
     if reason:
@@ -158,7 +158,7 @@ def add_change(
     }
     change(session, insert(RecordRow), values)
     job = NewJob(
-        JobType.RECONFIGURE,
+        OperationKind.CONFIGURATION,
         codec.dump(ReconfigurePayload(device.uuid, uuid)),
         key=device.uuid,
         limit_ms=new.limit_ms,

@@ -51,8 +51,7 @@ from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.hosts.events import HostEvent
 from cyborg_lite.model.hosts.hosts import HostSummary
 from cyborg_lite.model.hosts.services import AGENT, ServiceState
-from cyborg_lite.model.jobs import JobType
-from cyborg_lite.model.operations import NewOperation
+from cyborg_lite.model.operations import NewOperation, OperationKind
 from cyborg_lite.model.queries import SORT_KEYS, Page, Query
 from cyborg_lite.model.text import format_value, is_storable
 
@@ -294,8 +293,10 @@ def _record_unbound(session: Session, failed: ColumnElement[bool]) -> None:
 
 
 def _delete_jobs(session: Session, host: str, handles: Collection[str]) -> None:
-    of_handle = Job.kind.in_((JobType.RELEASE, JobType.CLEAN)) & Job.key.in_(handles)
-    sync = (Job.kind == JobType.PLACEMENT_SYNC) & (Job.key == host)
+    of_handle = Job.kind.in_(
+        (OperationKind.RELEASE, OperationKind.CLEANING)
+    ) & Job.key.in_(handles)
+    sync = (Job.kind == OperationKind.RECONCILE) & (Job.key == host)
     jobs = or_(of_handle, sync)
     administration.delete_jobs(session, jobs, 'The host was removed.')
 

@@ -20,7 +20,7 @@ from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.jobs import operations
 from cyborg_lite.db.jobs.queue import CANCELLED
 from cyborg_lite.errors.jobs import OperationRefused
-from cyborg_lite.model.jobs import JobRecord, JobState, JobType, job_key
+from cyborg_lite.model.jobs import JobRecord, JobState, job_key
 from cyborg_lite.model.operations import OperationKind, OperationState
 
 # Their failed jobs have no row, or a client must decide anew.
@@ -200,7 +200,7 @@ def cancel_job(session: Session, uuid: str) -> None:
         cancelled = {'deadline': literal(CANCELLED), 'run_after': due}
         change(session, update(Row).where(is_job).values(**cancelled))
         return
-    if row.kind == JobType.RELEASE:
+    if row.kind == OperationKind.RELEASE:
         _refuse(row, 'it has failed and the device is not clean. Retry it.')
     change(session, delete(Row).where(is_job))
 

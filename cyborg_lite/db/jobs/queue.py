@@ -49,7 +49,6 @@ from cyborg_lite.model.jobs import (
     Job,
     JobCount,
     JobState,
-    JobType,
     NewJob,
     Owner,
     PlacementSyncPayload,
@@ -139,13 +138,6 @@ LONGEST_WAIT_MS: Final = 600_000
 SHOWN_ATTEMPTS: Final = 3
 """Failed attempts after which a job becomes an operation by itself."""
 
-# The kinds of the operations of jobs, where they differ from the job types.
-_KINDS: Final[Mapping[str, str]] = {
-    JobType.PLACEMENT_SYNC: OperationKind.RECONCILE,
-    JobType.CLEAN: OperationKind.CLEANING,
-    JobType.RECONFIGURE: OperationKind.CONFIGURATION,
-}
-
 
 def add_job(session: Session, new: NewJob) -> None:
     """Add a job for any conductor. A job with a key is stored once.
@@ -228,7 +220,7 @@ def lease_jobs(
     session: Session,
     owner: Owner,
     limit: int,
-    kinds: Collection[str] = tuple(JobType),
+    kinds: Collection[str] = tuple(OperationKind),
     shares: HostShares | None = None,
 ) -> tuple[Job, ...]:
     """Lease at most ``limit`` jobs that are due or whose lease has expired.
@@ -459,8 +451,7 @@ def postpone_job(
 def _show_job(session: Session, job: Job) -> str:
     """Store an operation that shows a job, and return its uuid."""
     subject_type, subject_id = name_subject(job.payload)
-    kind = _KINDS.get(job.type, job.type)
-    new = NewOperation(kind, subject_type, subject_id, request_id=job.request_id)
+    new = NewOperation(job.type, subject_type, subject_id, request_id=job.request_id)
     operations.add(session, new)
     statement = update(Row).where(Row.uuid == job.uuid)
     change(session, statement.values(operation_uuids=f'{new.uuid} '))
@@ -612,7 +603,7 @@ def placement_sync_job(
     :param deep: read all providers of the host from Placement again
     """
     return NewJob(
-        JobType.PLACEMENT_SYNC,
+        OperationKind.RECONCILE,
         codec.dump(PlacementSyncPayload(hostname, deep)),
         key=hostname,
         request_id=request_id,
@@ -626,7 +617,7 @@ def add_removal_job(session: Session, hostname: str) -> None:
     The wait begins again if the job is stored already.
     """
     payload = codec.dump(ProviderRemovalPayload(hostname))
-    new = NewJob(JobType.PROVIDER_REMOVAL, payload, key=hostname)
+    new = NewJob(OperationKind.PROVIDER_REMOVAL, payload, key=hostname)
     add_delayed_jobs(session, [(new, LONGEST_WAIT_MS)])
     statement = update(Row).where(
         Row.kind == new.type, Row.key == hostname, Row.state == JobState.WAITING
@@ -643,7 +634,7 @@ def release_job(handle_uuid: str, hostname: str, request_id: str | None) -> NewJ
     """
     payload = codec.dump(ReleasePayload(handle_uuid))
     return NewJob(
-        JobType.RELEASE,
+        OperationKind.RELEASE,
         payload,
         key=handle_uuid,
         request_id=request_id,
@@ -659,4 +650,6 @@ def clean_job(handle_uuid: str, hostname: str, actor: str) -> NewJob:
     :param actor: the operator who starts it, or ``CONDUCTOR_ACTOR``
     """
     payload = codec.dump(CleanPayload(handle_uuid, actor))
-    return NewJob(JobType.CLEAN, payload, key=handle_uuid, widens=True, host=hostname)
+    return NewJob(
+        OperationKind.CLEANING, payload, key=handle_uuid, widens=True, host=hostname
+    )

@@ -30,7 +30,8 @@ from cyborg_lite.model.inventory.typed_attributes import (
     AttributeType,
     TypedAttribute,
 )
-from cyborg_lite.model.jobs import Job, JobType, NewJob, SelectorsPayload
+from cyborg_lite.model.jobs import Job, NewJob, SelectorsPayload
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.profiles.selector_keys import find_selector
 from cyborg_lite.model.profiles.selectors import (
     TRAIT_PREFIX,
@@ -250,4 +251,4 @@ def finish_evaluation(session: Session, job: Job, *, repeat: bool) -> None:
 
 
 def _evaluation(key: str) -> NewJob:
-    return NewJob(JobType.SELECTORS, codec.dump(SelectorsPayload()), key=key)
+    return NewJob(OperationKind.SELECTORS, codec.dump(SelectorsPayload()), key=key)

@@ -17,7 +17,7 @@ from cyborg_lite import version
 from cyborg_lite.agent.arqs import recovery
 from cyborg_lite.conductor import service, transactions
 from cyborg_lite.db.core import online_migrations, schema_check, tables
-from cyborg_lite.model import jobs
+from cyborg_lite.model import operations
 from cyborg_lite.model.inventory import host_report
 from cyborg_lite.rpc import interface, upgrade_levels
 from tests.builders.next_release import label_job, labels, schema
@@ -84,11 +84,11 @@ _INSERTIONS: Final = (
         '    vendor_board_info: str | None = None',
         f'    slot: str = {SLOT!r}',
     ),
-    _Insertion(jobs, "    RECONFIGURE = 'reconfigure'", f"    LABEL = '{JOB_TYPE}'"),
+    _Insertion(operations, "    SELECTORS = 'selectors'", f"    LABEL = '{JOB_TYPE}'"),
     _Insertion(
         service,
-        '    JobType.SELECTORS: lambda',
-        '    JobType.LABEL: lambda needs: next_label_job.LabelHandler('
+        '    OperationKind.SELECTORS: lambda',
+        '    OperationKind.LABEL: lambda needs: next_label_job.LabelHandler('
         'needs.database, needs.agents, next_labels.set_labels),',
     ),
     _Insertion(

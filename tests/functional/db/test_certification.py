@@ -27,7 +27,8 @@ from cyborg_lite.db.core.tables import ArqEvent
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.model.jobs import NewJob
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.bind_rules import RULES
 from tests.builders.rows import (
     OWNER,
@@ -136,7 +137,7 @@ class BindScenario:
             Counter(event.succeeded for event in self.nova.posted),
         )
         write(release.delete_arqs_of_instance, instance, ANY_PROJECT, None)
-        for job in write(queue.lease_jobs, OWNER, 10, (JobType.RELEASE,)):
+        for job in write(queue.lease_jobs, OWNER, 10, (OperationKind.RELEASE,)):
             ReleaseHandler(self.database, self.agents).run(job)
         self.nova.posted.clear()
         return after_bind, self._read_result(uuids), self.agents.prepared
@@ -149,7 +150,7 @@ class BindScenario:
         waiting = [
             job_count
             for job_count in self.database.read(queue.count_jobs)
-            if job_count.type != 'placement-sync'
+            if job_count.type != 'reconcile'
         ]
         handle_count = len(owners(self.database))
         return (
@@ -186,7 +187,7 @@ def test_write_constant_refusal_raises_service_unavailable(
 ) -> None:
     cluster.refuse(0, cluster.refusals[0], always=True)
     with pytest.raises(ServiceUnavailable):
-        server.write(queue.add_job, NewJob(JobType.RELEASE))
+        server.write(queue.add_job, NewJob(OperationKind.RELEASE))
     assert cluster.commits == 6
     cluster.refuse(None)
     assert server.read(queue.count_jobs) == ()

@@ -13,7 +13,7 @@ from cyborg_lite.db.arqs import arqs, binding, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.model.jobs import NewJob
 from cyborg_lite.model.operations import NewOperation, OperationKind
 from cyborg_lite.model.queries import Query
 from tests.builders.bound_arqs import add_bound_arqs
@@ -33,14 +33,14 @@ def run_cycle(
     has_operation: bool = False,
 ) -> list[str]:
     """Create, bind, list and delete ARQs; return the statements."""
-    instance, event_job = str(uuid4()), NewJob(JobType.NOVA_EVENT)
+    instance, event_job = str(uuid4()), NewJob(OperationKind.NOVA_EVENT)
     of_instance = Query({'instance_uuid': (instance,)})
     with statements(database) as sql:
         uuids = [arq.uuid for arq in database.write(arqs.create_arqs, profile, PROJECT)]
         assert len(uuids) == number
         binding_by_arq = bindings(uuids, card, instance)
         operation = NewOperation(OperationKind.BIND) if has_operation else None
-        bind = NewJob(JobType.BIND, operation=operation)
+        bind = NewJob(OperationKind.BIND, operation=operation)
         job = database.write(
             binding.accept_bind, binding_by_arq, ANY_PROJECT, bind, OWNER
         )

@@ -15,7 +15,8 @@ from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.hosts import HostInUse
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import Job, JobType, NewJob
+from cyborg_lite.model.jobs import Job, NewJob
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.bind_jobs import complete_bind
 from tests.builders.rows import (
     HOST,
@@ -31,8 +32,8 @@ from tests.builders.service_rows import mark_down
 from tests.functional.db.concurrent_calls import run_at_once
 
 EVERYBODY = Scope(project_id=None)
-BIND = NewJob(JobType.BIND)
-EVENT = NewJob(JobType.NOVA_EVENT)
+BIND = NewJob(OperationKind.BIND)
+EVENT = NewJob(OperationKind.NOVA_EVENT)
 _ROUNDS = 40
 _MAX_ATTEMPTS = 20
 

@@ -16,7 +16,8 @@ from cyborg_lite.db.devices import hold as device_hold
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.errors.devices import DeployableInUse
 from cyborg_lite.model.inventory.host_report import HostReport
-from cyborg_lite.model.jobs import Job, JobType, NewJob, ProgramPayload
+from cyborg_lite.model.jobs import Job, NewJob, ProgramPayload
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from tests.builders.bitstream_files import IMAGE_ID
 from tests.builders.fpga_reports import HOST, fpga_card
@@ -33,7 +34,7 @@ def test_load_beside_hold_one_is_refused(database: Database) -> None:
     (record,) = database.read(deployables.list_deployables, Query())
     region = database.read(programming.find_region, record.uuid)
     payload = ProgramPayload(region.uuid, IMAGE_ID, is_shell=False)
-    job = NewJob(JobType.PROGRAM, codec.dump(payload))
+    job = NewJob(OperationKind.PROGRAM, codec.dump(payload))
     loads: list[Job] = []
 
     def load() -> None:

@@ -18,7 +18,8 @@ from cyborg_lite.db.profiles import profiles
 from cyborg_lite.errors.arqs import ArqStateConflict, HandlesContended, InstanceHasArqs
 from cyborg_lite.errors.profiles import DeviceProfileExists
 from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import Job, JobType, NewJob, Owner
+from cyborg_lite.model.jobs import Job, NewJob, Owner
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_rules import RULES
@@ -36,8 +37,8 @@ from tests.functional.db.concurrent_calls import run_at_once
 from tests.support.sql_statements import statements
 
 ANY_PROJECT = Scope(project_id=None)
-BIND_JOB = NewJob(JobType.BIND)
-EVENT_JOB = NewJob(JobType.NOVA_EVENT)
+BIND_JOB = NewJob(OperationKind.BIND)
+EVENT_JOB = NewJob(OperationKind.NOVA_EVENT)
 
 # 200 rounds take more than a minute on each database.
 ROUNDS = int(os.environ.get('CYBORG_LITE_TEST_RACE_ROUNDS', '200'))
@@ -124,7 +125,9 @@ def test_accept_bind_concurrent_one_set_per_instance(database: Database) -> None
         results = run_at_once(
             [partial(accept_bind, database, uuid, card, instance) for uuid in sets]
         )
-        assert sort_as_text(results) == sort_as_text([JobType.BIND, InstanceHasArqs])
+        assert sort_as_text(results) == sort_as_text(
+            [OperationKind.BIND, InstanceHasArqs]
+        )
         loser = sets[results.index(InstanceHasArqs)]
         assert states(database, loser) == ['Initial', 'Initial']
 
@@ -140,7 +143,9 @@ def test_accept_bind_concurrent_one_instance_per_arq(database: Database) -> None
                 for instance in instances
             ]
         )
-        assert sort_as_text(results) == sort_as_text([JobType.BIND, ArqStateConflict])
+        assert sort_as_text(results) == sort_as_text(
+            [OperationKind.BIND, ArqStateConflict]
+        )
 
 
 def test_delete_during_claim_leaves_no_handle(database: Database) -> None:
@@ -171,7 +176,7 @@ def test_delete_concurrent_deletes_once(database: Database) -> None:
 
 def test_lease_jobs_concurrent_each_job_leased_once(database: Database) -> None:
     for _ in range(40):
-        database.write(queue.add_job, NewJob(JobType.RELEASE))
+        database.write(queue.add_job, NewJob(OperationKind.RELEASE))
     runners = [Owner(f'conductor:{number}', 30_000) for number in range(8)]
 
     def lease_all_jobs(owner: Owner) -> list[str]:
@@ -186,7 +191,7 @@ def test_lease_jobs_concurrent_each_job_leased_once(database: Database) -> None:
 
 
 def test_add_job_concurrent_same_key_writes_one_row(database: Database) -> None:
-    sync = NewJob(JobType.PLACEMENT_SYNC, key='compute-1')
+    sync = NewJob(OperationKind.RECONCILE, key='compute-1')
     run_at_once([partial(add_job, database, sync)] * 8)
     assert len(database.write(queue.lease_jobs, OWNER, 10)) == 1
 

@@ -37,13 +37,14 @@ from cyborg_lite.errors.arqs import (
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import Job, JobType, NewJob
+from cyborg_lite.model.jobs import Job, NewJob
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.bind_jobs import confirm_all
 from tests.builders.rows import OWNER, add_arqs, add_card, bindings, owners, states
 
 ANY_PROJECT: Final = Scope(project_id=None)
-BIND_JOB: Final = NewJob(JobType.BIND)
-EVENT_JOB: Final = NewJob(JobType.NOVA_EVENT)
+BIND_JOB: Final = NewJob(OperationKind.BIND)
+EVENT_JOB: Final = NewJob(OperationKind.NOVA_EVENT)
 CAPACITY: Final = 3
 INSTANCES: Final = [str(uuid4()) for _ in range(2)]
 
@@ -293,7 +294,7 @@ class ArqStateMachine(RuleBasedStateMachine):
     @rule(succeeds=st.booleans())
     def clean(self, succeeds: bool) -> None:
         for job in self.database.write(queue.lease_jobs, OWNER, 1):
-            if job.type != JobType.RELEASE:
+            if job.type != OperationKind.RELEASE:
                 self.database.write(queue.finish_job, job)
                 continue
             handle = self.database.read(

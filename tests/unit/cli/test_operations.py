@@ -6,7 +6,7 @@ from osc_lib import exceptions
 
 from cyborg_lite.cli.waiting import measure_operation
 from cyborg_lite.db.jobs import operations, queue
-from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.model.jobs import NewJob
 from cyborg_lite.model.operations import NewOperation, OperationKind, SubjectType
 from tests.builders.patches import IMAGE
 from tests.builders.rows import OWNER
@@ -21,7 +21,7 @@ NEW = NewOperation(OperationKind.REFRESH, SubjectType.HOST, 'c1')
 def failure(client: Client) -> str:
     """Add a failed operation; return its uuid."""
     database = client.conductor.database
-    job = NewJob(JobType.PLACEMENT_SYNC, {'hostname': 'c1'}, operation=NEW)
+    job = NewJob(OperationKind.RECONCILE, {'hostname': 'c1'}, operation=NEW)
     database.write(queue.add_job, job)
     (leased,) = database.write(queue.lease_jobs, OWNER, 1)
     database.write(queue.fail_job, leased, 'No answer.')

@@ -16,7 +16,7 @@ from cyborg_lite.conductor.service import (
 )
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
-from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.bind_rules import RULES
 from tests.builders.orphans import IMPATIENT
 from tests.support.api.conductor import LocalConductor
@@ -40,13 +40,13 @@ def build_dependencies(database: Database) -> JobDependencies:
 
 
 def test_handlers_table_covers_all_job_types() -> None:
-    assert set(HANDLERS) == set(JobType)
+    assert set(HANDLERS) == set(OperationKind)
 
 
 def test_build_handlers_returns_distinct_handler_per_type(database: Database) -> None:
     handlers = build_handlers(build_dependencies(database))
-    assert set(handlers) == set(JobType)
-    assert len({type(handler) for handler in handlers.values()}) == len(JobType)
+    assert set(handlers) == set(OperationKind)
+    assert len({type(handler) for handler in handlers.values()}) == len(OperationKind)
 
 
 def test_services_implement_each_method_of_interface() -> None:

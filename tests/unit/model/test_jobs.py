@@ -7,12 +7,12 @@ from cyborg_lite import codec
 from cyborg_lite.errors.jobs import InvalidJobPayload
 from cyborg_lite.model.jobs import (
     BindPayload,
-    JobType,
     NewJob,
     PlacementSyncPayload,
     add_bind_generation,
     read_bind_generation,
 )
+from cyborg_lite.model.operations import OperationKind
 
 BIND = BindPayload('instance', ('arq-1', 'arq-2'), ('provider',), 'project', 3)
 
@@ -33,7 +33,9 @@ def test_payload_omits_default_values() -> None:
 
 
 def test_add_bind_generation_returns_changed_copy() -> None:
-    new_job = NewJob(JobType.BIND, codec.dump(BindPayload('instance', (), ())), key='k')
+    new_job = NewJob(
+        OperationKind.BIND, codec.dump(BindPayload('instance', (), ())), key='k'
+    )
     changed = add_bind_generation(new_job, 5, has_alternatives=False)
     assert read_bind_generation(changed.payload) == 5
     assert read_bind_generation(new_job.payload) == 0

@@ -32,7 +32,7 @@ from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.cleaning import UnitSelection
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.inventory.host_report import Health
-from cyborg_lite.model.jobs import JobType, NewJob, ProgramPayload
+from cyborg_lite.model.jobs import NewJob, ProgramPayload
 from cyborg_lite.model.notifications import (
     DEVICE_EVENT_TYPES,
     ArqPayload,
@@ -41,6 +41,7 @@ from cyborg_lite.model.notifications import (
     UsedPayload,
     format_ms,
 )
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.profiles.device_profiles import ProfileChange
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
@@ -115,7 +116,7 @@ def _change_devices(database: Database) -> None:
     region = database.read(programming.find_region, deployable)
     change = update(AttachHandle).values(arq_uuid=None, preparing=False)
     database.write(lambda session: session.execute(change))
-    new = NewJob(JobType.PROGRAM, codec.dump(payload))
+    new = NewJob(OperationKind.PROGRAM, codec.dump(payload))
     job = database.write(programming.begin_load, region, new, OWNER)
     database.write(programming.end_load, region, job, InvalidInput(reason='CRC error'))
     database.write(reports.store_report, report())

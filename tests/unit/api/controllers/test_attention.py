@@ -13,7 +13,8 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.attention import KINDS, AttentionKind
 from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
-from cyborg_lite.model.jobs import JobType, NewJob, Owner
+from cyborg_lite.model.jobs import NewJob, Owner
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.bound_arqs import create_bound_instance
 from tests.builders.rows import HOST, add_profile
 from tests.builders.service_rows import add_service_row
@@ -56,7 +57,7 @@ def test_attention_bind_between_attempts_is_late(newest: Client) -> None:
         'arq_uuids': [uuid],
         'provider_uuids': [],
     }
-    database.write(queue.add_job, NewJob(JobType.BIND, payload))
+    database.write(queue.add_job, NewJob(OperationKind.BIND, payload))
     (job,) = database.write(queue.lease_jobs, Owner('me', 30_000), 1)
     database.write(queue.postpone_job, job, 30_000, REASON)
     assert 'late_bind' not in list_items(newest)
@@ -75,7 +76,7 @@ def test_attention_names_unit_arq_host_and_conductor(newest: Client) -> None:
     database.write(lambda session: session.execute(handle.values(missing=True)))
     add_service_row(database, 'compute-9', 'down', binary=AGENT)
     conductor = add_service_row(database, 'ctl1', 'down', binary=CONDUCTOR)
-    database.write(queue.add_job, NewJob(JobType.PLACEMENT_SYNC, {'hostname': HOST}))
+    database.write(queue.add_job, NewJob(OperationKind.RECONCILE, {'hostname': HOST}))
     change(database, Job, state='failed', last_error='No such compute node.')
     items = list_items(newest)
     assert items['unclean_unit']['object_id'] == device
@@ -140,7 +141,7 @@ def test_attention_takes_eleven_statements_for_any_rows(newest: Client) -> None:
     for number in range(20):
         add_service_row(database, f'compute-{number}', 'down')
         payload = {'instance_uuid': f'instance-{number}'}
-        database.write(queue.add_job, NewJob(JobType.BIND, payload))
+        database.write(queue.add_job, NewJob(OperationKind.BIND, payload))
     change(database, Job, created_at=1)
     change(database, Device, health='failed')
     with statements(database) as sql:

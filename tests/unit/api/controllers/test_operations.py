@@ -9,7 +9,7 @@ from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.errors.arqs import NoFreeHandle
 from cyborg_lite.errors.devices import DeployableInUse
 from cyborg_lite.errors.registry import describe_code, find_code
-from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.model.jobs import NewJob
 from cyborg_lite.model.operations import (
     NewOperation,
     Operation,
@@ -188,7 +188,7 @@ def add_operation(
     """Add an operation with its job; return its uuid."""
     database, project = client.conductor.database, MEMBER['X-Project-Id']
     new = NewOperation(kind, SubjectType.INSTANCE, IMAGE, project_id=project)
-    database.write(queue.add_job, NewJob(JobType.AUDIT, operation=new))
+    database.write(queue.add_job, NewJob(OperationKind.AUDIT, operation=new))
     if fails:
         (job,) = database.write(queue.lease_jobs, OWNER, 1)
         database.write(queue.fail_job, job, NoFreeHandle(reason=SECRET))

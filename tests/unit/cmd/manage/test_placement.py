@@ -11,7 +11,7 @@ from cyborg_lite.cmd.manage import main
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import administration
 from cyborg_lite.errors.daemons import ServiceUnavailable
-from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.providers.providers import ProviderInventory
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG
 from tests.builders.provider_rows import add_device, change_deployable, remove_devices
@@ -111,7 +111,7 @@ def test_audit_named_unknown_host_is_removed(
     assert run('--apply', '--host', HOST) == 0
     assert placement.providers[node.uuid].node.parent_uuid is None
     (job,) = database.read(administration.list_jobs)
-    assert (job.type, job.key) == (JobType.PROVIDER_REMOVAL, HOST)
+    assert (job.type, job.key) == (OperationKind.PROVIDER_REMOVAL, HOST)
 
 
 def test_audit_prune_deletes_providers_and_unused_traits(

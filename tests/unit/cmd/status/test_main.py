@@ -15,7 +15,8 @@ from cyborg_lite.db.core import tables
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.model.jobs import JobType, NewJob, Owner
+from cyborg_lite.model.jobs import NewJob, Owner
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.version import VERSION
 from tests.builders.provider_rows import add_device, change_device
 from tests.builders.rows import add_handles
@@ -58,20 +59,20 @@ def test_status_without_problems_returns_0(
     options: list[str], database: Database, capsys: Out
 ) -> None:
     database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
-    database.write(queue.add_job, NewJob(JobType.PLACEMENT_SYNC, key='cpu1'))
+    database.write(queue.add_job, NewJob(OperationKind.RECONCILE, key='cpu1'))
     assert main.main(options) == 0
     out = capsys.readouterr().out
     cells = parse_row('cyborg-lite-conductor', out)
     assert (cells[1], cells[2], cells[-1]) == ('ctl1', '0.1.0', 'up')
     assert parse_row('JOBS', out) == ['JOBS', 'WAITING', 'RUNNING', 'FAILED']
-    assert parse_row('placement-sync', out) == ['placement-sync', '1', '0', '0']
+    assert parse_row('reconcile', out) == ['reconcile', '1', '0', '0']
 
 
 def test_status_failing_placement_sync_prints_reason(
     options: list[str], database: Database, capsys: Out
 ) -> None:
     database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
-    new = NewJob(JobType.PLACEMENT_SYNC, {'hostname': 'cpu1'}, key='cpu1')
+    new = NewJob(OperationKind.RECONCILE, {'hostname': 'cpu1'}, key='cpu1')
     database.write(queue.add_job, new)
     (job,) = database.write(queue.lease_jobs, Owner('me', 30_000), 1)
     database.write(queue.postpone_job, job, 1000, 'Nova does not know it.')
@@ -85,7 +86,7 @@ def test_status_failed_job_returns_1(
     options: list[str], database: Database, capsys: Out
 ) -> None:
     database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
-    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    database.write(queue.add_job, NewJob(OperationKind.RELEASE))
     failure = update(tables.Job).values(state='failed')
     database.write(lambda session: session.execute(failure))
     assert main.main(options) == 1

@@ -11,7 +11,8 @@ from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.model.arqs.audit import AuditProblem, Remedy
-from cyborg_lite.model.jobs import JobState, JobType, NewJob
+from cyborg_lite.model.jobs import JobState, NewJob
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.orphans import EVERYBODY, RULES, Cloud
 from tests.builders.rows import OWNER, PROJECT, add_arqs, owners, states
 from tests.doubles.agents import FakeAgents
@@ -25,7 +26,9 @@ def cloud(database: Database) -> Cloud:
 
 def run_releases(cloud: Cloud) -> None:
     """Run all release jobs; the agents succeed."""
-    for job in cloud.database.write(queue.lease_jobs, OWNER, 10, [JobType.RELEASE]):
+    for job in cloud.database.write(
+        queue.lease_jobs, OWNER, 10, [OperationKind.RELEASE]
+    ):
         ReleaseHandler(cloud.database, FakeAgents()).run(job)
 
 
@@ -56,7 +59,7 @@ def test_audit_changed_within_grace_is_skipped(cloud: Cloud) -> None:
 
 def test_audit_slow_bind_is_not_reported(cloud: Cloud) -> None:
     uuid, instance, job = cloud.start_bind(needs_host=True)
-    event = NewJob(JobType.NOVA_EVENT)
+    event = NewJob(OperationKind.NOVA_EVENT)
     cloud.database.write(binding.claim_for_bind, job, [uuid], None, event)
     # Nova may have given up, but the job of the bind has not.
     del cloud.servers.hosts[instance]
@@ -198,7 +201,7 @@ def test_remedy_bind_started_is_skipped(cloud: Cloud) -> None:
 def test_remedy_lost_bind_fails_and_releases(cloud: Cloud, needs_host: bool) -> None:
     uuid, instance, job = cloud.start_bind(needs_host=needs_host)
     if needs_host:
-        bound = NewJob(JobType.NOVA_EVENT)
+        bound = NewJob(OperationKind.NOVA_EVENT)
         cloud.database.write(binding.claim_for_bind, job, [uuid], None, bound)
     cloud.lose_jobs()
     cloud.age()
@@ -210,7 +213,7 @@ def test_remedy_lost_bind_fails_and_releases(cloud: Cloud, needs_host: bool) -> 
     assert cloud.remedy(finding)
     assert not cloud.remedy(finding), 'one job is enough'
     (late,) = cloud.database.write(queue.lease_jobs, OWNER, 10)
-    assert (late.type, late.expired) == (JobType.BIND, True)
+    assert (late.type, late.expired) == (OperationKind.BIND, True)
     agents = FakeAgents()
     handler = BindHandler(cloud.database, agents, cloud.consumers, RULES)
     event = handler.expire(late, 'too late')
@@ -243,7 +246,7 @@ def test_remedy_lost_release_job_is_written_again(cloud: Cloud) -> None:
 
 def test_remedy_lost_bind_of_unbound_arq_releases_handle(cloud: Cloud) -> None:
     uuid, _instance, job = cloud.start_bind(needs_host=True)
-    event = NewJob(JobType.NOVA_EVENT)
+    event = NewJob(OperationKind.NOVA_EVENT)
     cloud.database.write(binding.claim_for_bind, job, [uuid], None, event)
     cloud.database.write(release.unbind_arqs, [uuid], EVERYBODY, None)
     cloud.age()

@@ -16,17 +16,18 @@ from cyborg_lite.db.arqs import audit
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import FormerServer
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob
+from cyborg_lite.model.jobs import Job, JobCount, JobState, NewJob
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.orphans import Cloud
 from tests.builders.rows import HOST, OWNER, PROJECT, owners, states
 from tests.doubles.placement import FakePlacement
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
-WAITING = JobCount(JobType.AUDIT, JobState.WAITING, 1)
+WAITING = JobCount(OperationKind.AUDIT, JobState.WAITING, 1)
 
 
 def due(database: Database) -> Job:
-    database.write(queue.add_job, NewJob(JobType.AUDIT, key='orphans'))
+    database.write(queue.add_job, NewJob(OperationKind.AUDIT, key='orphans'))
     (job,) = database.write(queue.lease_jobs, OWNER, 10)
     return job
 

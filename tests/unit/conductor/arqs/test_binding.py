@@ -27,7 +27,8 @@ from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope
 from cyborg_lite.model.devices.cleaning import CleanState
-from cyborg_lite.model.jobs import Job, JobType, Owner
+from cyborg_lite.model.jobs import Job, Owner
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.profiles.device_profiles import Group, ProfileChange
 from cyborg_lite.model.profiles.selector_grammar import parse_selector
 from cyborg_lite.model.queries import Query
@@ -113,7 +114,7 @@ def test_bind_passthrough_does_not_call_agent(database: Database) -> None:
     bind = Bind(database)
     event = bind.handler.run(bind.accept())
     assert event is not None
-    assert event.type == JobType.NOVA_EVENT
+    assert event.type == OperationKind.NOVA_EVENT
     assert event.payload == {
         'instance_uuid': bind.instance,
         'arq_uuids': sorted(bind.uuids),
@@ -282,7 +283,7 @@ def test_bind_cancelled_does_not_call_agent_again(database: Database) -> None:
     assert bind.handler.run(take_over(database)) is None
     assert bind.agents.calls == [('prepare', 'compute-1', 2)]
     released = database.write(queue.lease_jobs, OWNER, 10)
-    assert [job.type for job in released] == [JobType.RELEASE] * 2
+    assert [job.type for job in released] == [OperationKind.RELEASE] * 2
 
 
 def test_bind_of_deleted_arqs_names_silent_host_once(
@@ -290,7 +291,7 @@ def test_bind_of_deleted_arqs_names_silent_host_once(
 ) -> None:
     bind = Bind(database, number=1, needs_host=True)
     bind.agents.down_hosts = {'compute-1'}
-    attempts = JobAttempts(database, {JobType.BIND: bind.handler}, Metrics())
+    attempts = JobAttempts(database, {OperationKind.BIND: bind.handler}, Metrics())
     attempts.run(bind.accept())
     database.write(lambda session: session.execute(update(JobRow).values(run_after=0)))
     (job,) = database.write(queue.lease_jobs, OWNER, 1)
@@ -301,7 +302,7 @@ def test_bind_of_deleted_arqs_names_silent_host_once(
     database.write(release.delete_arqs_of_instance, bind.instance, EVERYBODY, None)
     database.write(lambda session: session.execute(update(JobRow).values(run_after=0)))
     jobs = database.write(queue.lease_jobs, OWNER, 10)
-    attempts.run(next(job for job in jobs if job.type == JobType.BIND))
+    attempts.run(next(job for job in jobs if job.type == OperationKind.BIND))
     warnings = [
         record.getMessage()
         for record in caplog.records
@@ -361,8 +362,8 @@ def test_bind_of_dirty_unit_fails_with_reason(
     dirty = update(AttachHandle).values(clean_state=CleanState.DIRTY)
     database.write(lambda session: session.execute(dirty))
     handlers: dict[str, Handler] = {
-        JobType.BIND: bind.handler,
-        JobType.NOVA_EVENT: EndsJob(),
+        OperationKind.BIND: bind.handler,
+        OperationKind.NOVA_EVENT: EndsJob(),
     }
     attempts = JobAttempts(database, handlers, Metrics())
     attempts.run(job)

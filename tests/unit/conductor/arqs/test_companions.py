@@ -14,7 +14,8 @@ import pytest
 from cyborg_lite.db.arqs import binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.model.arqs.arqs import Scope, State
-from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.model.jobs import NewJob
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.rows import OWNER, bindings
 from tests.doubles.nova_compute import USER, Compute, create_compute
 
@@ -53,7 +54,7 @@ def test_list_twice_sends_one_event(compute: Compute) -> None:
 
 def test_list_during_bind_returns_both(compute: Compute) -> None:
     requested = bindings(compute.uuids, str(uuid4()), compute.instance)
-    accept = requested, Scope(project_id=None), NewJob(JobType.BIND), OWNER
+    accept = requested, Scope(project_id=None), NewJob(OperationKind.BIND), OWNER
     compute.database.write(binding.accept_bind, *accept)
     assert [arq.uuid for arq in compute.list_arqs()] == compute.uuids
     assert not any(arq.is_resolved for arq in compute.list_arqs())

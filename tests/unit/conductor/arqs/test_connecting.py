@@ -14,7 +14,8 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.arqs import InstanceNotSpawned
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import Job, JobType
+from cyborg_lite.model.jobs import Job
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.bind_rules import RULES
 from tests.builders.cloud_clients import create_nova_client
 from tests.builders.rows import OWNER, PROJECT, add_arqs, add_card, bindings
@@ -51,7 +52,7 @@ class Site:
         BindHandler(database, self.agents, consumers, RULES).run(job)
 
     def lease_jobs(self) -> tuple[Job, ...]:
-        return self.database.write(queue.lease_jobs, OWNER, 10, [JobType.CONNECT])
+        return self.database.write(queue.lease_jobs, OWNER, 10, [OperationKind.CONNECT])
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.daemons import ServiceUnavailable
-from cyborg_lite.model.jobs import Job, JobType, NewJob
+from cyborg_lite.model.jobs import Job, NewJob
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.bound_arqs import create_bound_instance
 from tests.builders.cloud_clients import create_nova_client
 from tests.builders.rows import OWNER
@@ -33,7 +34,7 @@ def event_job(database: Database, *, succeeded: bool = True, number: int = 8) ->
         database.write(lambda session: session.execute(failed))
     payload = {'instance_uuid': instance, 'arq_uuids': arqs, 'succeeded': succeeded}
     return database.write(
-        queue.add_running_job, NewJob(JobType.NOVA_EVENT, payload), OWNER
+        queue.add_running_job, NewJob(OperationKind.NOVA_EVENT, payload), OWNER
     )
 
 

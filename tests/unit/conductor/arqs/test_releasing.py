@@ -9,7 +9,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob
+from cyborg_lite.model.jobs import Job, JobCount, JobState, NewJob
 from cyborg_lite.model.operations import NewOperation, OperationKind
 from tests.builders.bound_arqs import create_bound_instance
 from tests.builders.rows import OWNER, owners, states
@@ -53,12 +53,12 @@ def test_release_second_run_does_not_call_agent(database: Database) -> None:
     agents = FakeAgents()
     handler = ReleaseHandler(database, agents)
     handler.run(job)
-    database.write(queue.add_job, NewJob(JobType.RELEASE, job.payload))
-    (next_job,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.RELEASE,))
+    database.write(queue.add_job, NewJob(OperationKind.RELEASE, job.payload))
+    (next_job,) = database.write(queue.lease_jobs, OWNER, 10, (OperationKind.RELEASE,))
     handler.run(next_job)
     assert len(agents.calls) == 1
     assert database.read(queue.count_jobs) == (
-        JobCount(JobType.PLACEMENT_SYNC, JobState.WAITING, 1),
+        JobCount(OperationKind.RECONCILE, JobState.WAITING, 1),
     )
 
 
@@ -66,5 +66,5 @@ def test_release_expired_stays_as_failed(database: Database) -> None:
     _, job = delete_bound_arq(database)
     ReleaseHandler(database, FakeAgents()).expire(job, 'cancelled')
     assert database.read(queue.count_jobs) == (
-        JobCount(JobType.RELEASE, JobState.FAILED, 1),
+        JobCount(OperationKind.RELEASE, JobState.FAILED, 1),
     )

@@ -19,7 +19,7 @@ from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import HostHandle
-from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.bound_arqs import bind_arqs
 from tests.builders.database_backups import back_up, restore
 from tests.builders.rows import (
@@ -238,13 +238,13 @@ def test_deleted_arq_of_old_database_frees_no_handle(site: Site) -> None:
     backup = back_up(site.database)
     arqs = [former.arq_uuid]
     site.database.write(release.delete_arqs, arqs, _EVERYBODY, True, None)
-    (job,) = site.database.write(queue.lease_jobs, OWNER, 1, [JobType.RELEASE])
+    (job,) = site.database.write(queue.lease_jobs, OWNER, 1, [OperationKind.RELEASE])
     site.database.write(release.record_release, job, former)
     handle = describe(site.bind())
     assert handle.uuid == former.uuid
     restore(site.database, backup)
     site.database.write(release.delete_arqs, arqs, _EVERYBODY, True, None)
-    (job,) = site.database.write(queue.lease_jobs, OWNER, 1, [JobType.RELEASE])
+    (job,) = site.database.write(queue.lease_jobs, OWNER, 1, [OperationKind.RELEASE])
     stored = site.database.read(attach_handles.find_unclean_handle, handle.uuid)
     assert stored is not None
     # The agent ignores the release, because the host has a later generation.

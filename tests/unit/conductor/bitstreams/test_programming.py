@@ -30,8 +30,8 @@ from cyborg_lite.model.bitstreams.bitstreams import FUNCTION
 from cyborg_lite.model.bitstreams.bitstreams import SHELL as SHELL_KEY
 from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.inventory.host_report import Deployable
-from cyborg_lite.model.jobs import Job, JobType
-from cyborg_lite.model.operations import Operation, OperationState
+from cyborg_lite.model.jobs import Job
+from cyborg_lite.model.operations import Operation, OperationKind, OperationState
 from cyborg_lite.rpc.context import RequestContext, daemon_context
 from tests.builders.bitstream_files import (
     IMAGE_ID,
@@ -109,7 +109,7 @@ def console(cloud: Cloud) -> Iterator[Console]:
     handler = SignallingHandler(cloud.database, cloud.loader, waiters)
     owner = create_owner(30)
     runner = JobRunner(
-        cloud.database, {JobType.PROGRAM: handler}, owner, workers=Workers(1, 1)
+        cloud.database, {OperationKind.PROGRAM: handler}, owner, workers=Workers(1, 1)
     )
     programming = ProgrammingService(cloud.database, cloud.loader, runner, waiters)
     yield Console(cloud, handler, runner, programming)
@@ -122,7 +122,7 @@ def test_program_returns_updated_deployable(console: Console) -> None:
     record = console.program()
     assert record.bitstream_id == IMAGE_ID
     assert attributes(record)[FUNCTION] == OTHER_FUNCTION
-    assert JobType.PROGRAM not in console.cloud.kinds()
+    assert OperationKind.PROGRAM not in console.cloud.kinds()
 
 
 def test_program_then_bind_succeeds(console: Console) -> None:
@@ -159,7 +159,7 @@ def test_program_image_does_not_fit_raises(console: Console) -> None:
     console.cloud.images.all[IMAGE_ID] = image(properties={'board': 'u250'})
     with pytest.raises(BitstreamRefused, match='board u250'):
         console.program()
-    assert console.cloud.kinds() <= {JobType.PLACEMENT_SYNC}
+    assert console.cloud.kinds() <= {OperationKind.RECONCILE}
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_program_agent_error_reaches_caller(
     assert caught.value.text == failure.text
     assert console.cloud.row()[1] == reserved
     # The deployable can be bound again if it is usable.
-    assert JobType.PROGRAM not in console.cloud.kinds()
+    assert OperationKind.PROGRAM not in console.cloud.kinds()
     console.cloud.agents.refusal = None
     assert console.program().bitstream_id == IMAGE_ID
 
@@ -227,7 +227,7 @@ def test_program_updates_placement_before_reply(cloud: Cloud) -> None:
     handler = ProgramHandler(cloud.database, loader, waiting)
     runner = JobRunner(
         cloud.database,
-        {JobType.PROGRAM: handler},
+        {OperationKind.PROGRAM: handler},
         create_owner(30),
         workers=Workers(1, 1),
     )
@@ -255,7 +255,9 @@ def test_program_region_removed_meanwhile_raises(cloud: Cloud, region: str) -> N
     waiters = ProgramWaiters()
     handler = ProgramHandler(cloud.database, loader, waiters)
     owner = create_owner(30)
-    runner = JobRunner(cloud.database, {JobType.PROGRAM: handler}, owner, Workers(1, 1))
+    runner = JobRunner(
+        cloud.database, {OperationKind.PROGRAM: handler}, owner, Workers(1, 1)
+    )
     programming = ProgrammingService(cloud.database, loader, runner, waiters)
     with pytest.raises(DeployableNotFound):
         programming.program(ADMIN, region, IMAGE_ID)
@@ -310,7 +312,7 @@ def test_start_job_expired_shows_failure(console: Console) -> None:
     console.finish(started)
     console.cloud.lapse()
     (job,) = console.cloud.database.write(
-        queue.lease_jobs, OWNER, 10, [JobType.PROGRAM]
+        queue.lease_jobs, OWNER, 10, [OperationKind.PROGRAM]
     )
     handler = ProgramHandler(
         console.cloud.database, console.cloud.loader, ProgramWaiters()
@@ -359,7 +361,7 @@ def test_program_shell_clears_card_and_syncs(console: Console) -> None:
     assert 'bitstream_name' not in values
     assert cloud.record().bitstream_id is None
     assert not [trait for trait in cloud.row()[0] if 'FUNCTION_ID' in trait]
-    assert JobType.PLACEMENT_SYNC in cloud.kinds()
+    assert OperationKind.RECONCILE in cloud.kinds()
     # The card holds the shell already.
     console.program(SHELL_IMAGE)
     assert len(cloud.agents.loads) == 2

@@ -18,7 +18,8 @@ from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.bitstreams.bitstreams import FUNCTION
 from cyborg_lite.model.devices.devices import AllocatedHandle
-from cyborg_lite.model.jobs import Job, JobType
+from cyborg_lite.model.jobs import Job
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.bitstream_files import (
     IMAGE_ID,
@@ -168,7 +169,7 @@ def test_release_that_another_conductor_completed_changes_nothing(cloud: Cloud) 
     load_by_hand(cloud, OTHER_IMAGE)
     job = bind(cloud)
     cloud.delete_instance(job)
-    (late,) = cloud.database.write(queue.lease_jobs, OWNER, 10, [JobType.RELEASE])
+    (late,) = cloud.database.write(queue.lease_jobs, OWNER, 10, [OperationKind.RELEASE])
     agents = SupersededAgents(cloud)
     agents.cards = cloud.agents.cards
     loader = BitstreamLoader(

@@ -24,7 +24,7 @@ from cyborg_lite.model.devices.cleaning import (
     CleanProgressState,
     UnitSelection,
 )
-from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import LATEST_FIRST
 from cyborg_lite.rpc.context import RequestContext, daemon_context
 from cyborg_lite.rpc.interface import Agents
@@ -93,22 +93,22 @@ def run(
 ) -> None:
     """Lease the clean job and run one attempt."""
     handler = CleanHandler(database, agents, consumers or FakeConsumers())
-    handlers: dict[str, Handler] = {JobType.CLEAN: handler}
+    handlers: dict[str, Handler] = {OperationKind.CLEANING: handler}
     JobAttempts(database, handlers, Metrics()).run(lease_clean_job(database))
 
 
 def cancel(database: Database) -> None:
     """Have an operator cancel the clean job."""
-    (job,) = database.read(administration.list_jobs, [JobType.CLEAN])
+    (job,) = database.read(administration.list_jobs, [OperationKind.CLEANING])
     database.write(administration.cancel_job, job.uuid)
 
 
 def run_cancelled(database: Database, agents: Agents) -> None:
     """Run the attempt that ends a cancelled job."""
-    (job,) = database.write(queue.lease_jobs, OWNER, 9, [JobType.CLEAN])
+    (job,) = database.write(queue.lease_jobs, OWNER, 9, [OperationKind.CLEANING])
     assert job.expired
     handler = CleanHandler(database, agents, FakeConsumers())
-    handlers: dict[str, Handler] = {JobType.CLEAN: handler}
+    handlers: dict[str, Handler] = {OperationKind.CLEANING: handler}
     JobAttempts(database, handlers, Metrics()).run(job)
 
 
@@ -139,7 +139,7 @@ def test_unit_with_unknown_consumer_is_not_cleaned(
         assert [method for method, _ in agents.orders] == ['read']
     assert read_units(database, device)[0].state == 'dirty'
     assert count_reserved(database) == [1]
-    (job,) = database.read(administration.list_jobs, [JobType.CLEAN])
+    (job,) = database.read(administration.list_jobs, [OperationKind.CLEANING])
     assert guest in job.last_error
     # An instance that Nova deletes keeps its allocation for a moment.
     assert 'does not clean' not in caplog.text

@@ -129,9 +129,7 @@ def test_set_status_other_reason_compares_generation_once(database: Database) ->
 def test_set_status_writes_sync_job(database: Database) -> None:
     _, uuid, _ = create_service(database, placement_with_host())
     database.write(devices.set_device_status, uuid, MAINTAINING)
-    assert [count.type for count in database.read(queue.count_jobs)] == [
-        'placement-sync'
-    ]
+    assert [count.type for count in database.read(queue.count_jobs)] == ['reconcile']
 
 
 def test_set_status_unchanged_writes_nothing(database: Database) -> None:

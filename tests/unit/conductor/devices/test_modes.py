@@ -17,7 +17,8 @@ from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.modes import list_inventory
-from cyborg_lite.model.jobs import Job, JobState, JobType
+from cyborg_lite.model.jobs import Job, JobState
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.rpc.context import daemon_context
 from tests.builders.changed_card import ChangedCard
 from tests.builders.reports import HOST
@@ -40,11 +41,11 @@ class Cloud(ChangedCard):
     def change(self, mode: str = 'b') -> Job:
         """Request a change; return its leased job."""
         self.service.change(daemon_context(), self.device().uuid, mode)
-        (job,) = self.database.write(queue.lease_jobs, OWNER, 10, (JobType.MODE,))
+        (job,) = self.database.write(queue.lease_jobs, OWNER, 10, (OperationKind.MODE,))
         return job
 
     def list_jobs(self) -> list[tuple[JobState, str]]:
-        jobs = self.database.read(administration.list_jobs, (JobType.MODE,))
+        jobs = self.database.read(administration.list_jobs, (OperationKind.MODE,))
         return [(job.state, job.last_error) for job in jobs]
 
 

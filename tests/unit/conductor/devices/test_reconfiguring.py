@@ -33,7 +33,8 @@ from cyborg_lite.model.devices.reconfiguration import (
     Reconfiguration,
     ReconfigurationState,
 )
-from cyborg_lite.model.jobs import Job, JobType
+from cyborg_lite.model.jobs import Job
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.rpc.context import RequestContext, daemon_context
 from tests.builders.changed_card import ChangedCard
 from tests.builders.reports import HOST
@@ -110,7 +111,7 @@ class Cloud(ChangedCard):
         return self.lease()
 
     def lease(self) -> Job:
-        kinds = (JobType.RECONFIGURE,)
+        kinds = (OperationKind.CONFIGURATION,)
         (job,) = self.database.write(queue.lease_jobs, OWNER, 10, kinds)
         return job
 
@@ -128,7 +129,9 @@ class Cloud(ChangedCard):
 
     def has_job(self) -> bool:
         uuid = self.device().uuid
-        return self.database.read(queue.has_keyed_job, JobType.RECONFIGURE, uuid)
+        return self.database.read(
+            queue.has_keyed_job, OperationKind.CONFIGURATION, uuid
+        )
 
 
 @pytest.fixture

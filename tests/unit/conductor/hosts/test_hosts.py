@@ -19,7 +19,8 @@ from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.hosts import ServiceAlive
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.inventory.host_report import HostReport
-from cyborg_lite.model.jobs import JobType, ModePayload
+from cyborg_lite.model.jobs import ModePayload
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.reports import card
@@ -57,7 +58,7 @@ def test_forget_drained_host_deletes_rows_and_empties_providers(
     assert placement.get_inventories(rp_uuid).inventories == {}
     assert not database.read(services.list_services)
     (job,) = database.read(administration.list_jobs)
-    assert job.type == JobType.PROVIDER_REMOVAL
+    assert job.type == OperationKind.PROVIDER_REMOVAL
     assert job.due_in > 599
 
 
@@ -85,7 +86,7 @@ def test_enable_names_devices_that_jobs_change(
     hosts.set_status(HOST, DeviceStatus.MAINTAINING, 'fan')
     payload = ModePayload(device.uuid, 'fast')
     database.write(modes.add_change, payload, None)
-    (job,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.MODE,))
+    (job,) = database.write(queue.lease_jobs, OWNER, 10, (OperationKind.MODE,))
     database.write(modes.hold_device, job, payload)
     with caplog.at_level(logging.INFO):
         assert hosts.set_status(HOST, DeviceStatus.ENABLED, '') == 0

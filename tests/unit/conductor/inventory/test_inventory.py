@@ -22,7 +22,8 @@ from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.hosts.services import HeartbeatDetails
 from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.inventory.report_changes import diff_reports
-from cyborg_lite.model.jobs import Job, JobType, Owner
+from cyborg_lite.model.jobs import Job, Owner
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import daemon_context
 from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB, BOUND_EVENT_JOB
@@ -64,7 +65,7 @@ def test_report_is_stored_and_sync_scheduled(
     assert len(database.read(devices.list_devices, Query())) == 2
     assert bell.rung == 1
     job = _job(database)
-    assert (job.type, job.payload) == (JobType.PLACEMENT_SYNC, {'hostname': HOST})
+    assert (job.type, job.payload) == (OperationKind.RECONCILE, {'hostname': HOST})
     # The id identifies the request in the logs of all daemons.
     assert job.request_id == context.request_id
 

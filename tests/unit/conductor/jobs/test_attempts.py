@@ -12,7 +12,8 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.errors.jobs import InvalidJobPayload
-from cyborg_lite.model.jobs import Job, JobState, JobType, NewJob, NovaEventPayload
+from cyborg_lite.model.jobs import Job, JobState, NewJob, NovaEventPayload
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.testing.fault_injection import ProcessCrash
 from tests.builders.rows import OWNER
 
@@ -31,9 +32,10 @@ class Scripted:
 
 def attempt(database: Database, **acts: Callable[[Job], Job | None]) -> None:
     handlers: dict[str, Handler] = {
-        JobType(kind.replace('_', '-')): Scripted(act) for kind, act in acts.items()
+        OperationKind(kind.replace('_', '-')): Scripted(act)
+        for kind, act in acts.items()
     }
-    job = database.write(queue.add_running_job, NewJob(JobType.BIND), OWNER)
+    job = database.write(queue.add_running_job, NewJob(OperationKind.BIND), OWNER)
     JobAttempts(database, handlers, Metrics()).run(job)
 
 
@@ -48,7 +50,9 @@ def test_attempt_runs_replacement_job(database: Database) -> None:
     jobs: list[Job] = []
 
     def become(job: Job) -> Job | None:
-        return database.write(queue.replace_job, job, NewJob(JobType.NOVA_EVENT, EVENT))
+        return database.write(
+            queue.replace_job, job, NewJob(OperationKind.NOVA_EVENT, EVENT)
+        )
 
     def record(job: Job) -> Job | None:
         jobs.append(job)
@@ -78,7 +82,7 @@ def test_attempt_failed_is_postponed_with_reason(
 
 
 def test_attempt_invalid_payload_fails_job(database: Database) -> None:
-    error = InvalidJobPayload(type=JobType.BIND, reason='arqs is missing')
+    error = InvalidJobPayload(type=OperationKind.BIND, reason='arqs is missing')
     attempt(database, bind=raising(error))
     (record,) = database.read(administration.list_jobs)
     assert record.state is JobState.FAILED

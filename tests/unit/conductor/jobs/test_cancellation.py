@@ -12,7 +12,8 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.errors.jobs import OperationRefused
 from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import JobState, JobType, NewJob
+from cyborg_lite.model.jobs import JobState, NewJob
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_jobs import complete_bind
 from tests.builders.bind_rules import RULES
@@ -30,7 +31,7 @@ def test_cancel_bind_fails_arqs_and_releases_handles(database: Database) -> None
     new = build_bind_job(requested, RULES, 'req-1')
     job = database.write(binding.accept_bind, requested, ALL_PROJECTS, new, OWNER)
     claimed = database.write(
-        binding.claim_for_bind, job, uuids, None, NewJob(JobType.NOVA_EVENT)
+        binding.claim_for_bind, job, uuids, None, NewJob(OperationKind.NOVA_EVENT)
     )
     database.write(
         queue.postpone_job, claimed.job, 200_000, 'The host does not answer.'
@@ -48,7 +49,7 @@ def test_cancel_bind_fails_arqs_and_releases_handles(database: Database) -> None
     assert states(database, uuids) == ['BindFailed'] * 2
     (first, *_) = database.read(arqs.list_arqs, Query(), ALL_PROJECTS)
     assert first.status_reason == 'It was cancelled by an operator.'
-    for job in database.write(queue.lease_jobs, OWNER, 10, [JobType.RELEASE]):
+    for job in database.write(queue.lease_jobs, OWNER, 10, [OperationKind.RELEASE]):
         ReleaseHandler(database, agents).run(job)
     assert owners(database) == []
 
@@ -56,7 +57,7 @@ def test_cancel_bind_fails_arqs_and_releases_handles(database: Database) -> None
 def test_cancel_release_keeps_failed_job_and_handle(database: Database) -> None:
     uuids = add_arqs(database, 1)
     requested = bindings(uuids, add_card(database, 1, needs_host=True))
-    bind, event_job = NewJob(JobType.BIND), NewJob(JobType.NOVA_EVENT)
+    bind, event_job = NewJob(OperationKind.BIND), NewJob(OperationKind.NOVA_EVENT)
     job = database.write(binding.accept_bind, requested, ALL_PROJECTS, bind, OWNER)
     claimed = database.write(binding.claim_for_bind, job, uuids, None, event_job)
     event = complete_bind(database, claimed.job, uuids, event_job)
@@ -80,4 +81,4 @@ def test_cancel_release_keeps_failed_job_and_handle(database: Database) -> None:
     (next_job,) = database.write(queue.lease_jobs, OWNER, 10)
     handler.run(next_job)
     assert owners(database) == []
-    assert database.read(administration.list_jobs, [JobType.RELEASE]) == ()
+    assert database.read(administration.list_jobs, [OperationKind.RELEASE]) == ()

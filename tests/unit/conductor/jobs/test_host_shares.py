@@ -15,7 +15,8 @@ from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.model.jobs import Job, JobState, JobType, NewJob, Owner
+from cyborg_lite.model.jobs import Job, JobState, NewJob, Owner
+from cyborg_lite.model.operations import OperationKind
 from tests.doubles.job_handlers import TIMEOUT, ScriptedHandler
 
 HUNG_HOST: Final = 'compute-1'
@@ -52,7 +53,9 @@ def runner(
 ) -> Iterator[JobRunner]:
     # Only a wake causes a poll in time.
     monkeypatch.setattr(jobs, '_POLL_INTERVAL', 4 * TIMEOUT)
-    runner = JobRunner(database, {JobType.RELEASE: handler}, create_owner(30), WORKERS)
+    runner = JobRunner(
+        database, {OperationKind.RELEASE: handler}, create_owner(30), WORKERS
+    )
     runner.start()
     yield runner
     handler.continue_all.set()
@@ -62,7 +65,7 @@ def runner(
 
 def add_jobs(database: Database, host: str | None, number: int) -> None:
     for _ in range(number):
-        database.write(queue.add_job, NewJob(JobType.RELEASE, host=host))
+        database.write(queue.add_job, NewJob(OperationKind.RELEASE, host=host))
 
 
 def count_jobs(database: Database) -> dict[str, int]:
@@ -95,10 +98,12 @@ def test_end_of_job_wakes_runner_if_others_wait(
     *,
     is_refused: bool,
 ) -> None:
-    runner = JobRunner(database, {JobType.RELEASE: handler}, create_owner(30), WORKERS)
+    runner = JobRunner(
+        database, {OperationKind.RELEASE: handler}, create_owner(30), WORKERS
+    )
     woken = threading.Event()
     monkeypatch.setattr(runner, 'wake', woken.set)
-    new = NewJob(JobType.RELEASE, host=HUNG_HOST)
+    new = NewJob(OperationKind.RELEASE, host=HUNG_HOST)
     for _ in range(WORKERS.per_host):
         runner.run(database.write(queue.add_running_job, new, runner.owner))
         assert handler.started.acquire(timeout=TIMEOUT)
@@ -145,9 +150,9 @@ def test_end_of_old_attempt_keeps_renewal_of_new_one(
     database: Database, handler: HangingHandler
 ) -> None:
     owner = create_owner(0.3)
-    new = NewJob(JobType.RELEASE, host=HUNG_HOST)
+    new = NewJob(OperationKind.RELEASE, host=HUNG_HOST)
     job = database.write(queue.add_running_job, new, owner)
-    runner = JobRunner(database, {JobType.RELEASE: handler}, owner, WORKERS)
+    runner = JobRunner(database, {OperationKind.RELEASE: handler}, owner, WORKERS)
     ends_first = threading.Event()
 
     def hang(job: Job) -> None:

@@ -12,7 +12,7 @@ from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import administration
 from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.errors.jobs import OperationNotFound, OperationRefused
-from cyborg_lite.model.operations import OperationKind, RequestedKind, SubjectType
+from cyborg_lite.model.operations import OperationKind, SubjectType
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.service_rows import record_heartbeat
@@ -44,7 +44,7 @@ def service(database: Database, wakes: Wakes) -> OperationService:
 
 
 def test_refresh_joins_job_of_reconcile(service: OperationService) -> None:
-    kinds = RequestedKind.RECONCILE, RequestedKind.REFRESH
+    kinds = OperationKind.RECONCILE, OperationKind.REFRESH
     started = [service.request(CONTEXT, kind, 'compute-1') for kind in kinds]
     assert [operation.kind for operation in started] == ['reconcile', 'refresh']
 
@@ -53,14 +53,14 @@ def test_request_for_unknown_host_is_refused(
     service: OperationService, wakes: Wakes
 ) -> None:
     with pytest.raises(HostNotFound):
-        service.request(CONTEXT, RequestedKind.REFRESH, 'nowhere')
+        service.request(CONTEXT, OperationKind.REFRESH, 'nowhere')
     assert (service.list(CONTEXT, Query()), wakes.number) == ((), 0)
 
 
 def test_operation_on_host_is_hidden_from_project_of_admin(
     service: OperationService,
 ) -> None:
-    service.request(CONTEXT, RequestedKind.RECONCILE, 'compute-1')
+    service.request(CONTEXT, OperationKind.RECONCILE, 'compute-1')
     assert len(service.list(CONTEXT, Query())) == 1
     assert service.list(MEMBER, Query()) == ()
 
@@ -76,7 +76,7 @@ def test_retry_of_job_that_has_just_ended_is_refused(
     service: OperationService, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The job ends between the list of the jobs and the lock of its row."""
-    uuid = service.request(CONTEXT, RequestedKind.AUDIT, '').uuid
+    uuid = service.request(CONTEXT, OperationKind.AUDIT, '').uuid
 
     def end_jobs(session: Session, job: str) -> bool:
         session.execute(delete(JobRow).where(JobRow.uuid == job))
@@ -89,7 +89,7 @@ def test_retry_of_job_that_has_just_ended_is_refused(
 
 
 def test_retry_and_cancel_wake_runner(service: OperationService, wakes: Wakes) -> None:
-    uuid = service.request(CONTEXT, RequestedKind.AUDIT, '').uuid
+    uuid = service.request(CONTEXT, OperationKind.AUDIT, '').uuid
     service.retry(CONTEXT, uuid)
     service.cancel(CONTEXT, uuid)
     assert wakes.number == 3

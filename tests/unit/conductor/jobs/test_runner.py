@@ -17,7 +17,8 @@ from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.errors.jobs import JobLost
-from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob, Owner
+from cyborg_lite.model.jobs import Job, JobCount, JobState, NewJob, Owner
+from cyborg_lite.model.operations import OperationKind
 from tests.doubles.job_handlers import (
     TIMEOUT,
     ScriptedHandler,
@@ -36,8 +37,8 @@ def handler(database: Database) -> ScriptedHandler:
 @pytest.fixture
 def runner(database: Database, handler: ScriptedHandler) -> Iterator[JobRunner]:
     handlers: dict[str, Handler] = {
-        JobType.RELEASE: handler,
-        JobType.NOVA_EVENT: handler,
+        OperationKind.RELEASE: handler,
+        OperationKind.NOVA_EVENT: handler,
     }
     owner = create_owner(lease_seconds=30)
     runner = JobRunner(database, handlers, owner, workers=Workers(2, 2))
@@ -58,7 +59,7 @@ def _rows(session: Session) -> list[tuple[str, str]]:
 def test_runner_leases_waiting_job(
     runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
-    database.write(queue.add_job, NewJob(JobType.RELEASE, request_id='req-1'))
+    database.write(queue.add_job, NewJob(OperationKind.RELEASE, request_id='req-1'))
     runner.start()
     wait_and_stop(runner, handler)
     assert [job.request_id for job in handler.jobs] == ['req-1']
@@ -68,11 +69,11 @@ def test_runner_leases_waiting_job(
 def test_runner_starts_job_after_clock_was_set_back(
     database: Database, handler: ScriptedHandler, caplog: pytest.LogCaptureFixture
 ) -> None:
-    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    database.write(queue.add_job, NewJob(OperationKind.RELEASE))
     later = Row.run_after + 2 * queue.LONGEST_WAIT_MS
     database.write(lambda session: session.execute(update(Row).values(run_after=later)))
     owner = create_owner(lease_seconds=0.3)
-    runner = JobRunner(database, {JobType.RELEASE: handler}, owner, Workers(2, 2))
+    runner = JobRunner(database, {OperationKind.RELEASE: handler}, owner, Workers(2, 2))
     runner.start()
     wait_and_stop(runner, handler)
     assert rows(database) == []
@@ -83,9 +84,9 @@ def test_runner_polls_once_for_single_job(
     database: Database, handler: ScriptedHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, '_POLL_INTERVAL', TIMEOUT)
-    handlers: dict[str, Handler] = {JobType.NOVA_EVENT: handler}
+    handlers: dict[str, Handler] = {OperationKind.NOVA_EVENT: handler}
     runner = JobRunner(database, handlers, create_owner(30), Workers(2, 2))
-    database.write(queue.add_job, NewJob(JobType.NOVA_EVENT))
+    database.write(queue.add_job, NewJob(OperationKind.NOVA_EVENT))
     with statements(database) as sql:
         runner.start()
         wait_and_stop(runner, handler)
@@ -98,14 +99,14 @@ def test_runner_wake_during_poll_causes_another(
     database: Database, handler: ScriptedHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, '_POLL_INTERVAL', TIMEOUT)
-    handlers: dict[str, Handler] = {JobType.NOVA_EVENT: handler}
+    handlers: dict[str, Handler] = {OperationKind.NOVA_EVENT: handler}
     runner = JobRunner(database, handlers, create_owner(30), Workers(2, 2))
     lease_jobs = queue.lease_jobs
 
     def lease_and_add(session: Session, *arguments: Any) -> tuple[Job, ...]:
         monkeypatch.setattr(queue, 'lease_jobs', lease_jobs)
         leased = lease_jobs(session, *arguments)
-        queue.add_job(session, NewJob(JobType.NOVA_EVENT))
+        queue.add_job(session, NewJob(OperationKind.NOVA_EVENT))
         runner.wake()
         return leased
 
@@ -119,7 +120,9 @@ def test_runner_takes_over_expired_lease(
     runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
     crashed_owner = Owner('conductor:dead', 30_000)
-    job = database.write(queue.add_running_job, NewJob(JobType.RELEASE), crashed_owner)
+    job = database.write(
+        queue.add_running_job, NewJob(OperationKind.RELEASE), crashed_owner
+    )
     database.write(queue.record_job_step, job, 'half-way')
     database.write(lambda s: s.execute(update(Row).values(lease_until=0)))
     runner.start()
@@ -132,15 +135,18 @@ def test_runner_runs_replacement_job(
     runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
     def become(job: Job) -> Job | None:
-        if job.type == JobType.NOVA_EVENT:
+        if job.type == OperationKind.NOVA_EVENT:
             handler.finish(job)
             return None
-        return database.write(queue.replace_job, job, NewJob(JobType.NOVA_EVENT))
+        return database.write(queue.replace_job, job, NewJob(OperationKind.NOVA_EVENT))
 
     handler.act = become
     run_owned_job(runner, database)
     wait_and_stop(runner, handler)
-    assert [job.type for job in handler.jobs] == [JobType.RELEASE, JobType.NOVA_EVENT]
+    assert [job.type for job in handler.jobs] == [
+        OperationKind.RELEASE,
+        OperationKind.NOVA_EVENT,
+    ]
     assert rows(database) == []
 
 
@@ -174,7 +180,7 @@ def test_job_overdue_is_expired(
 def test_job_cancelled_is_expired_without_run(
     runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
-    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    database.write(queue.add_job, NewJob(OperationKind.RELEASE))
     (job,) = database.read(administration.list_jobs)
     database.write(administration.cancel_job, job.uuid)
     runner.start()
@@ -241,14 +247,14 @@ def test_wait_returns_jobs_not_started(
     handler.act = slow
     runner.start()
     for _ in range(3):  # one more than there are workers
-        new = NewJob(JobType.RELEASE)
+        new = NewJob(OperationKind.RELEASE)
         runner.run(database.write(queue.add_running_job, new, runner.owner))
     for _ in range(2):
         assert started.acquire(timeout=TIMEOUT)
     runner.stop()
     waiting = threading.Thread(target=runner.wait)
     waiting.start()
-    handed_back = JobCount(JobType.RELEASE, JobState.WAITING, 1)
+    handed_back = JobCount(OperationKind.RELEASE, JobState.WAITING, 1)
     while handed_back not in database.read(queue.count_jobs):
         waiting.join(0.01)
         assert waiting.is_alive()
@@ -261,13 +267,13 @@ def test_wait_returns_jobs_not_started(
 def test_runner_ignores_job_type_without_handler(
     runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
-    database.write(queue.add_job, NewJob(JobType.PROGRAM))
-    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    database.write(queue.add_job, NewJob(OperationKind.PROGRAM))
+    database.write(queue.add_job, NewJob(OperationKind.RELEASE))
     runner.start()
     wait_and_stop(runner, handler)
-    assert [job.type for job in handler.jobs] == [JobType.RELEASE]
+    assert [job.type for job in handler.jobs] == [OperationKind.RELEASE]
     assert database.read(queue.count_jobs) == (
-        JobCount(JobType.PROGRAM, JobState.WAITING, 1),
+        JobCount(OperationKind.PROGRAM, JobState.WAITING, 1),
     )
 
 
@@ -292,7 +298,7 @@ def test_runner_database_down_continues(
     database: Database, handler: ScriptedHandler
 ) -> None:
     broken = Database('sqlite:////nowhere/at/all.sqlite')
-    handlers: dict[str, Handler] = {JobType.RELEASE: handler}
+    handlers: dict[str, Handler] = {OperationKind.RELEASE: handler}
     runner = JobRunner(broken, handlers, create_owner(30), workers=Workers(1, 1))
     runner.start()
     runner.stop()
@@ -308,7 +314,7 @@ def test_runner_wall_clock_step_keeps_leases(
     step: float,
 ) -> None:
     owner = Owner('conductor:second', 30_000)
-    database.write(queue.add_running_job, NewJob(JobType.NOVA_EVENT), owner)
+    database.write(queue.add_running_job, NewJob(OperationKind.NOVA_EVENT), owner)
     step_wall_clock(monkeypatch, step)
     run_owned_job(runner, database, limit_ms=30_000)
     wait_and_stop(runner, handler)

@@ -22,7 +22,8 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.daemons import ConfigurationError, ServiceUnavailable
 from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.errors.jobs import JobLost
-from cyborg_lite.model.jobs import Job, JobType, NewJob, NovaEventPayload
+from cyborg_lite.model.jobs import Job, NewJob, NovaEventPayload
+from cyborg_lite.model.operations import OperationKind
 from devstack.launcher.configuration import free_port
 from tests.builders.bound_arqs import create_bound_instance
 from tests.builders.cloud_clients import create_nova_client, create_placement_client
@@ -59,9 +60,9 @@ def runner(
     database: Database, handler: ScriptedHandler, metrics: Metrics
 ) -> Iterator[JobRunner]:
     handlers: dict[str, Handler] = {
-        JobType.RELEASE: handler,
-        JobType.BIND: handler,
-        JobType.NOVA_EVENT: handler,
+        OperationKind.RELEASE: handler,
+        OperationKind.BIND: handler,
+        OperationKind.NOVA_EVENT: handler,
     }
     owner = create_owner(lease_seconds=30)
     runner = JobRunner(database, handlers, owner, Workers(2, 2), metrics)
@@ -104,7 +105,9 @@ def test_metrics_count_failed_attempt_by_result(
 
     handler.act = fail
     job = database.write(
-        queue.add_running_job, NewJob(JobType.RELEASE, limit_ms=limit_ms), runner.owner
+        queue.add_running_job,
+        NewJob(OperationKind.RELEASE, limit_ms=limit_ms),
+        runner.owner,
     )
     runner.start()
     runner.run(job)
@@ -134,16 +137,17 @@ def test_metrics_observe_bind_duration_by_result(
     succeeded: bool,
 ) -> None:
     def become(job: Job) -> Job | None:
-        if job.type == JobType.NOVA_EVENT:
+        if job.type == OperationKind.NOVA_EVENT:
             handler.finish(job)
             return None
         event = NewJob(
-            JobType.NOVA_EVENT, codec.dump(NovaEventPayload('i', ('a',), succeeded))
+            OperationKind.NOVA_EVENT,
+            codec.dump(NovaEventPayload('i', ('a',), succeeded)),
         )
         return database.write(queue.replace_job, job, event)
 
     handler.act = become
-    database.write(queue.add_job, NewJob(JobType.BIND))
+    database.write(queue.add_job, NewJob(OperationKind.BIND))
     (job,) = database.write(queue.lease_jobs, runner.owner, 1)
     runner.start()
     runner.run(Job(job.uuid, job.type, {}, job.owner, job.lease, age=20.0))
@@ -154,17 +158,28 @@ def test_metrics_observe_bind_duration_by_result(
     assert figure(metrics, 'bind_seconds_bucket', le='60.0', result=result) == 1
 
 
-def test_metrics_show_job_table(database: Database, metrics: Metrics) -> None:
+@pytest.mark.parametrize(
+    ('kind', 'label'),
+    [
+        (OperationKind.RELEASE, 'release'),
+        (OperationKind.RECONCILE, 'placement-sync'),
+        (OperationKind.CLEANING, 'clean'),
+        (OperationKind.CONFIGURATION, 'reconfigure'),
+    ],
+)
+def test_metrics_show_job_table(
+    database: Database, metrics: Metrics, kind: OperationKind, label: str
+) -> None:
     metrics.add_database_metrics(database)
-    assert figure(metrics, 'jobs', kind='release', state='waiting') == 0
+    assert figure(metrics, 'jobs', kind=label, state='waiting') == 0
     for _ in range(2):
-        database.write(queue.add_job, NewJob(JobType.RELEASE))
+        database.write(queue.add_job, NewJob(kind))
     database.write(queue.lease_jobs, OWNER, 1)
     text = metrics.format_text()
-    assert read(text, 'jobs', kind='release', state='waiting') == 1
-    assert read(text, 'jobs', kind='release', state='running') == 1
-    assert 'cyborg_lite_job_queue_age_seconds{kind="release"}' in text
-    assert 0 <= read(text, 'job_queue_age_seconds', kind='release') < 60
+    assert read(text, 'jobs', kind=label, state='waiting') == 1
+    assert read(text, 'jobs', kind=label, state='running') == 1
+    assert f'cyborg_lite_job_queue_age_seconds{{kind="{label}"}}' in text
+    assert 0 <= read(text, 'job_queue_age_seconds', kind=label) < 60
 
 
 def test_metrics_database_down_serves_other_metrics(metrics: Metrics) -> None:
@@ -184,10 +199,12 @@ def test_metrics_count_nova_events_by_code(
     with FakeNova() as nova:
         nova.rules.codes = {second: 422}
         handler = NovaEventHandler(database, create_nova_client(nova.endpoint), metrics)
-        new = NewJob(JobType.NOVA_EVENT, {**payload, 'arq_uuids': [first, second]})
+        new = NewJob(
+            OperationKind.NOVA_EVENT, {**payload, 'arq_uuids': [first, second]}
+        )
         handler.run(database.write(queue.add_running_job, new, OWNER))
     handler = NovaEventHandler(database, create_nova_client(None), metrics)
-    new = NewJob(JobType.NOVA_EVENT, {**payload, 'arq_uuids': [first]})
+    new = NewJob(OperationKind.NOVA_EVENT, {**payload, 'arq_uuids': [first]})
     handler.run(database.write(queue.add_running_job, new, OWNER))
     codes = {
         code: figure(metrics, 'nova_events_total', code=code)
@@ -202,7 +219,7 @@ def test_metrics_nova_unreachable_counts_failure(
     (arq,), instance = create_bound_instance(database, 1)
     payload = codec.dump(NovaEventPayload(instance, (arq,), succeeded=True))
     nova = create_nova_client(f'http://127.0.0.1:{free_port()}')
-    new = NewJob(JobType.NOVA_EVENT, payload)
+    new = NewJob(OperationKind.NOVA_EVENT, payload)
     job = database.write(queue.add_running_job, new, OWNER)
     with pytest.raises(ServiceUnavailable):
         NovaEventHandler(database, nova, metrics).run(job)

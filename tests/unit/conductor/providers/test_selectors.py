@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import profiles
 from cyborg_lite.model.inventory import typed_attributes
-from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.traits import OWNER_CYBORG
 from tests.builders.provider_rows import change_deployable, change_device
 from tests.builders.selector_fleets import (
@@ -68,7 +68,7 @@ def test_create_profile_marks_matching_providers_only(
     add_deployable(database, HOST, 'unknown')
     runner.sync(HOST)
     create_profile(database, SELECTOR)
-    assert runner.run() == [JobType.SELECTORS, JobType.PLACEMENT_SYNC]
+    assert runner.run() == [OperationKind.SELECTORS, OperationKind.RECONCILE]
     assert find_matching(placement) == {large}
     assert placement.providers[large].traits >= {OWNER_CYBORG, 'CUSTOM_NVIDIA_1EB8'}
 

@@ -13,7 +13,8 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.model.arqs.arqs import Binding, Scope
-from cyborg_lite.model.jobs import BindPayload, Job, JobType, NewJob
+from cyborg_lite.model.jobs import BindPayload, Job, NewJob
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.alternatives import LARGE, NIC, SHARED, SMALL, create_profile
 from tests.builders.rows import HOST, OWNER, PROJECT
 
@@ -61,7 +62,7 @@ def accept(database: Database, *options: tuple[dict[str, str], ...]) -> Instance
         for arq in created
     }
     payload = codec.dump(BindPayload(instance, tuple(requested), (CARD, PORT)))
-    new_job = NewJob(JobType.BIND, payload)
+    new_job = NewJob(OperationKind.BIND, payload)
     accepted = requested, Scope(None), new_job, OWNER
     job = database.write(binding.accept_bind, *accepted)
     return Instance(database, [arq.uuid for arq in created], job)

@@ -13,7 +13,8 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq as Row
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.arqs.arqs import STORED_STATES, Arq, Scope, State
-from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.model.jobs import NewJob
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_jobs import (
     ANY_PROJECT,
@@ -34,7 +35,7 @@ def create_bound_arq(database: Database, *, needs_host: bool, host: str = HOST) 
         uuid: replace(arq_binding, hostname=host)
         for uuid, arq_binding in bindings(uuids, card, str(uuid4())).items()
     }
-    bind_job, event_job = NewJob(JobType.BIND), NewJob(JobType.NOVA_EVENT)
+    bind_job, event_job = NewJob(OperationKind.BIND), NewJob(OperationKind.NOVA_EVENT)
     job = database.write(
         binding.accept_bind, binding_by_arq, ANY_PROJECT, bind_job, OWNER
     )

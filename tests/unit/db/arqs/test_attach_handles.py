@@ -20,8 +20,9 @@ from cyborg_lite.errors.arqs import ArqStateConflict, BindCancelled
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import AllocatedHandle
-from cyborg_lite.model.jobs import Job, JobType, NewJob, NovaEventPayload
+from cyborg_lite.model.jobs import Job, NewJob, NovaEventPayload
 from cyborg_lite.model.jobs import read_bind_generation as read_generation
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.bind_jobs import complete_bind, confirm_all
 from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.rows import (
@@ -81,9 +82,9 @@ def test_free_excludes_used_missing_and_preparing(
 
 
 EVERYBODY = Scope(project_id=None)
-BIND = NewJob(JobType.BIND, limit_ms=60_000)
+BIND = NewJob(OperationKind.BIND, limit_ms=60_000)
 FAILURE = DriverError(reason='no such type')
-EVENT = NewJob(JobType.NOVA_EVENT)
+EVENT = NewJob(OperationKind.NOVA_EVENT)
 
 
 @dataclass
@@ -261,7 +262,7 @@ def test_fail_earlier_bind_releases_its_own_handle(database: Database) -> None:
     database.write(binding.fail_bind, first, rebound.uuids, FAILURE, EVENT)
     assert states(database, rebound.uuids) == ['BindStarted']
     (job,) = database.write(queue.lease_jobs, OWNER, 10)
-    assert job.type == JobType.RELEASE
+    assert job.type == OperationKind.RELEASE
     database.write(release.record_release, job, rebound.handle)
     rebound.check_second_bind_goes_on(rebound.claim(second))
 
@@ -276,7 +277,7 @@ def test_fail_later_bind_keeps_handle_of_earlier(database: Database) -> None:
     assert states(database, rebound.uuids) == ['BindFailed']
     assert rebound.handle.preparing
     counts = {count.type for count in database.read(queue.count_jobs)}
-    assert JobType.RELEASE not in counts
+    assert OperationKind.RELEASE not in counts
 
 
 @pytest.mark.parametrize('succeeded', [True, False])
@@ -289,7 +290,7 @@ def test_events_of_earlier_bind_are_none(database: Database, succeeded: bool) ->
     if not succeeded:
         database.write(_set_failed, rebound.uuids)
     event = NovaEventPayload(rebound.instance, tuple(rebound.uuids), succeeded, 1)
-    assert job.type == JobType.NOVA_EVENT
+    assert job.type == OperationKind.NOVA_EVENT
     assert database.read(binding.list_arqs_by_outcome, event) == ()
     for generation in (0, 2):
         current = replace(event, generation=generation)
@@ -341,8 +342,8 @@ def _release_and_claim_again(rebound: Rebound) -> tuple[AllocatedHandle, Job, Jo
     database.write(release.record_release, job, stale)
     rebound.cards[1] = rebound.cards[0]
     second = rebound.claim(rebound.accept(1))
-    database.write(queue.add_job, NewJob(JobType.RELEASE, job.payload))
-    (next_job,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.RELEASE,))
+    database.write(queue.add_job, NewJob(OperationKind.RELEASE, job.payload))
+    (next_job,) = database.write(queue.lease_jobs, OWNER, 10, (OperationKind.RELEASE,))
     return stale, next_job, second
 
 

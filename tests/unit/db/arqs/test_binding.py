@@ -29,7 +29,8 @@ from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.arqs.arqs import Binding
 from cyborg_lite.model.devices.devices import ConfirmedHandle
-from cyborg_lite.model.jobs import Job, JobType, Owner
+from cyborg_lite.model.jobs import Job, Owner
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_jobs import (
     ANY_PROJECT,
@@ -96,7 +97,7 @@ def test_accept_bind_without_free_worker_adds_waiting_job(database: Database) ->
     database.write(binding.accept_waiting_bind, requested, ANY_PROJECT, new_job)
     assert states(database, uuids) == ['BindStarted']
     (leased,) = database.write(queue.lease_jobs, OWNER, 10)
-    assert (leased.type, leased.host) == (JobType.BIND, 'compute-1')
+    assert (leased.type, leased.host) == (OperationKind.BIND, 'compute-1')
     claim_handles(database, leased, uuids)
 
 

@@ -13,7 +13,8 @@ from cyborg_lite.db.core.tables import Device
 from cyborg_lite.errors.arqs import NoFreeHandle
 from cyborg_lite.model.arqs.arqs import Arq, Scope, State
 from cyborg_lite.model.inventory.host_report import Health
-from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.model.jobs import NewJob
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from tests.builders.rows import (
     OWNER,
@@ -27,7 +28,7 @@ from tests.builders.rows import (
 
 ANY_PROJECT = Scope(project_id=None)
 XILINX = {'resources:FPGA': '1', 'trait:CUSTOM_FPGA_XILINX': 'required'}
-EVENT_JOB = NewJob(JobType.NOVA_EVENT)
+EVENT_JOB = NewJob(OperationKind.NOVA_EVENT)
 
 
 def create_bound_arqs_of(
@@ -39,7 +40,11 @@ def create_bound_arqs_of(
     instance = str(uuid4())
     binding_by_arq = bindings([arq.uuid for arq in created], card, instance)
     job = database.write(
-        binding.accept_bind, binding_by_arq, ANY_PROJECT, NewJob(JobType.BIND), OWNER
+        binding.accept_bind,
+        binding_by_arq,
+        ANY_PROJECT,
+        NewJob(OperationKind.BIND),
+        OWNER,
     )
     database.write(binding.claim_for_bind, job, list(binding_by_arq), None, EVENT_JOB)
     of_instance = Query({'instance_uuid': (instance,)})
@@ -103,7 +108,7 @@ def test_check_room_counts_units_of_others(
         binding.accept_bind,
         bindings(uuids, card),
         ANY_PROJECT,
-        NewJob(JobType.BIND),
+        NewJob(OperationKind.BIND),
         OWNER,
     )
     refusal = nullcontext() if fits else pytest.raises(NoFreeHandle, match=f'{used} of')

@@ -18,7 +18,8 @@ from cyborg_lite.model.arqs.arqs import Scope, State
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import RecoveryResult
 from cyborg_lite.model.hosts.services import AGENT, HeartbeatDetails
-from cyborg_lite.model.jobs import ConnectPayload, Job, JobType
+from cyborg_lite.model.jobs import ConnectPayload, Job
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from tests.builders.bound_arqs import create_bound_arqs, read_history
 from tests.builders.rows import HOST, OWNER
@@ -77,7 +78,7 @@ def list_nova_events(database: Database) -> list[tuple[list[str], bool]]:
     return [
         (job.payload['arq_uuids'], job.payload['succeeded'])
         for job in lease_jobs(database)
-        if job.type == JobType.NOVA_EVENT
+        if job.type == OperationKind.NOVA_EVENT
     ]
 
 
@@ -178,9 +179,9 @@ def test_recovery_lost_arq_fails_and_is_released(rebooted_once: Database) -> Non
     assert sorted(
         (job.payload['arq_uuids'], job.payload['succeeded'])
         for job in jobs
-        if job.type == JobType.NOVA_EVENT
+        if job.type == OperationKind.NOVA_EVENT
     ) == sorted([([rebuilt], True), ([failed], False)])
-    (release_job,) = (job for job in jobs if job.type == JobType.RELEASE)
+    (release_job,) = (job for job in jobs if job.type == OperationKind.RELEASE)
     assert release_job.payload == {'handle_uuid': handles[failed].uuid}
     last = read_history(rebooted_once, failed)[-1]
     assert (last.step, last.actor) == ('BindFailed', 'agent')
@@ -207,7 +208,9 @@ def test_recovery_adds_connect_job_of_rebuilt_handles(rebooted_once: Database) -
         {handles[failed].uuid: 'No such type.'},
         [handles[connecting].uuid, handles[failed].uuid],
     )
-    (job,) = (job for job in lease_jobs(rebooted_once) if job.type == JobType.CONNECT)
+    (job,) = (
+        job for job in lease_jobs(rebooted_once) if job.type == OperationKind.CONNECT
+    )
     payload = read_payload(ConnectPayload, job.payload)
     assert payload.arq_uuids == (connecting,)
     assert payload.instance_uuid == handles[connecting].instance_uuid

@@ -13,7 +13,7 @@ from cyborg_lite.errors.arqs import ArqNotFound
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import AllocatedHandle
-from cyborg_lite.model.jobs import Job, JobType
+from cyborg_lite.model.jobs import Job
 from cyborg_lite.model.operations import NewOperation, OperationKind
 from tests.builders.bound_arqs import create_bound_instance
 from tests.builders.rows import OWNER, owners, states
@@ -24,7 +24,7 @@ ANY_PROJECT = Scope(project_id=None)
 
 def lease_release_jobs(database: Database) -> list[Job]:
     leased = database.write(queue.lease_jobs, OWNER, 10)
-    return [job for job in leased if job.type == JobType.RELEASE]
+    return [job for job in leased if job.type == OperationKind.RELEASE]
 
 
 def find_handle(database: Database, job: Job) -> AllocatedHandle:
@@ -64,7 +64,7 @@ def test_release_end_updates_placement(database: Database) -> None:
     database.write(release.record_release, job, handle)
     (provider,) = database.read(providers.list_providers_of_host, handle.hostname)
     assert provider.reserved == 0
-    assert list_job_types(database) == ['placement-sync']
+    assert list_job_types(database) == ['reconcile']
 
 
 def test_release_failure_sets_unbind_failed_until_released(database: Database) -> None:
@@ -111,7 +111,7 @@ def test_delete_host_handle_keeps_deleting_arq_until_clean(database: Database) -
     )
     assert states(database, uuids) == ['Deleting']
     # Placement must reserve the handle meanwhile.
-    assert list_job_types(database) == ['placement-sync', 'release']
+    assert list_job_types(database) == ['reconcile', 'release']
     database.write(release.record_release, job, handle)
     assert states(database, uuids) == []
     assert owners(database) == []

@@ -17,7 +17,8 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.devices import DeployableInUse
 from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.inventory.host_report import Device, HostReport
-from cyborg_lite.model.jobs import Job, JobType, NewJob, ProgramPayload
+from cyborg_lite.model.jobs import Job, NewJob, ProgramPayload
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from tests.builders.bitstream_files import IMAGE_ID, OTHER_FUNCTION, bitstream
 from tests.builders.fpga_reports import HOST, fpga_card, holding
@@ -43,7 +44,7 @@ def find_region(database: Database, name: str = NAME) -> StoredRegion:
 
 def begin_load(database: Database, region: StoredRegion) -> Job:
     payload = ProgramPayload(region.uuid, IMAGE_ID, is_shell=False)
-    job = NewJob(JobType.PROGRAM, codec.dump(payload))
+    job = NewJob(OperationKind.PROGRAM, codec.dump(payload))
     return database.write(programming.begin_load, region, job, OWNER)
 
 
@@ -118,7 +119,7 @@ def test_record_load_stores_image_and_attributes(database: Database) -> None:
     assert region.image_id == bitstream().image_id
     assert region.attributes['bitstream_name'] == bitstream().name
     (job,) = database.read(queue.count_jobs)
-    assert job.type == JobType.PLACEMENT_SYNC
+    assert job.type == OperationKind.RECONCILE
 
 
 def test_mark_region_unusable_reserves_all_handles(database: Database) -> None:

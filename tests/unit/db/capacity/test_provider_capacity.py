@@ -15,7 +15,8 @@ from cyborg_lite.db.hosts import services
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.capacity.explanations import ReasonCode
 from cyborg_lite.model.hosts.services import AGENT
-from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.model.jobs import NewJob
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.traits import OWNER_CYBORG
 from tests.builders.provider_rows import add_device, change_deployable
 from tests.builders.rows import HOST, add_arqs, add_card, bindings
@@ -37,9 +38,15 @@ def bind(database: Database, card: str, number: int) -> None:
     uuids = add_arqs(database, number)
     binding_by_arq, scope = bindings(uuids, card), Scope(project_id=None)
     job = database.write(
-        binding.accept_bind, binding_by_arq, scope, NewJob(JobType.BIND), JOB_OWNER
+        binding.accept_bind,
+        binding_by_arq,
+        scope,
+        NewJob(OperationKind.BIND),
+        JOB_OWNER,
     )
-    database.write(binding.claim_for_bind, job, uuids, None, NewJob(JobType.NOVA_EVENT))
+    database.write(
+        binding.claim_for_bind, job, uuids, None, NewJob(OperationKind.NOVA_EVENT)
+    )
 
 
 def test_provider_capacity_allocated_handles_are_not_free(database: Database) -> None:

@@ -22,7 +22,8 @@ from cyborg_lite.model.devices.cleaning import (
     UnitSelection,
 )
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
-from cyborg_lite.model.jobs import Job, JobType, NewJob
+from cyborg_lite.model.jobs import Job, NewJob
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.reports import card, report, with_root
 from tests.builders.rows import HOST, OWNER, PROJECT, add_arqs, bindings
 from tests.builders.unclean_units import (
@@ -66,10 +67,10 @@ def bind(database: Database, device: str) -> None:
         binding.accept_bind,
         bindings(uuids, provider),
         Scope(project_id=None),
-        NewJob(JobType.BIND),
+        NewJob(OperationKind.BIND),
         OWNER,
     )
-    event = NewJob(JobType.NOVA_EVENT, {})
+    event = NewJob(OperationKind.NOVA_EVENT, {})
     database.write(binding.claim_for_bind, job, uuids, None, event)
 
 
@@ -136,7 +137,7 @@ def test_cancelled_clean_stays_cancelled_or_goes_on(database: Database) -> None:
     job, work = begin(database)
     database.write(administration.cancel_job, job.uuid)
     database.write(cleanings.record_progress, job, work, build_progress(RUNNING), 0)
-    (cancelled,) = database.write(queue.lease_jobs, OWNER, 9, [JobType.CLEAN])
+    (cancelled,) = database.write(queue.lease_jobs, OWNER, 9, [OperationKind.CLEANING])
     assert cancelled.cancelled
     database.write(queue.withdraw_cancellation, cancelled, 0, 'a step is running')
     assert not lease_clean_job(database).expired

@@ -24,13 +24,8 @@ from cyborg_lite.errors.drivers import DeviceBusy
 from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.inventory.host_report import CleaningPolicy, HostReport
-from cyborg_lite.model.jobs import (
-    Job,
-    JobType,
-    ModePayload,
-    Owner,
-    ReconfigurePayload,
-)
+from cyborg_lite.model.jobs import Job, ModePayload, Owner, ReconfigurePayload
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from tests.builders.reports import HOST, card, with_root
 from tests.builders.rows import OWNER
@@ -49,7 +44,7 @@ def payload(database: Database) -> ModePayload:
 
 def lease(database: Database, payload: ModePayload) -> Job:
     database.write(modes.add_change, payload, None)
-    (job,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.MODE,))
+    (job,) = database.write(queue.lease_jobs, OWNER, 10, (OperationKind.MODE,))
     return job
 
 
@@ -82,7 +77,9 @@ def test_new_handles_of_held_device_do_not_end_hold(
         database.write(reconfigurations.add_change, new, lambda facts: False)
     database.write(modes.end_change, job)
     uuid = database.write(reconfigurations.add_change, new, lambda facts: False)
-    (running,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.RECONFIGURE,))
+    (running,) = database.write(
+        queue.lease_jobs, OWNER, 10, (OperationKind.CONFIGURATION,)
+    )
     order = ReconfigurePayload(device.uuid, uuid)
     database.write(reconfigurations.begin_change, running, order, lambda facts: False)
     cards = card(0x3B, handles=6), card(0x5E, handles=2)
@@ -170,7 +167,7 @@ def test_failed_change_can_be_retried(database: Database, payload: ModePayload) 
     database.write(modes.hold_device, job, payload)
     database.write(modes.end_change, job, 'It broke.')
     database.write(administration.retry_job, job.uuid)
-    (next_job,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.MODE,))
+    (next_job,) = database.write(queue.lease_jobs, OWNER, 10, (OperationKind.MODE,))
     database.write(modes.hold_device, next_job, payload)
     assert sorted(list_preparing(database)) == [False, False, True, True]
 

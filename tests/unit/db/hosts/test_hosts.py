@@ -25,7 +25,7 @@ from cyborg_lite.errors.hosts import HostInUse, HostNotFound, ServiceAlive
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.events import HostEvent, HostEventKind
-from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.bound_arqs import (
     create_bound_arqs,
     create_bound_instance,
@@ -57,7 +57,7 @@ def test_set_status_changes_all_devices_once(database: Database) -> None:
     assert database.write(hosts.set_status, HOST, status, 'new fan') == 0
     (summary,) = database.read(hosts.list_hosts)
     assert summary.maintaining == 2
-    (job,) = database.read(administration.list_jobs, [JobType.PLACEMENT_SYNC])
+    (job,) = database.read(administration.list_jobs, [OperationKind.RECONCILE])
     assert job.key == HOST
 
 
@@ -76,7 +76,7 @@ def test_forget_host_deletes_all_rows(database: Database) -> None:
         assert count_rows(database, table) == 0
     # Placement follows with these jobs.
     jobs = database.read(administration.list_jobs)
-    kinds = JobType.PLACEMENT_SYNC, JobType.PROVIDER_REMOVAL
+    kinds = OperationKind.RECONCILE, OperationKind.PROVIDER_REMOVAL
     assert [(job.type, job.key) for job in jobs] == [(kind, HOST) for kind in kinds]
 
 
@@ -112,7 +112,7 @@ def test_forget_host_deletes_arqs_that_wait_for_cleaning(database: Database) -> 
     database.write(hosts.forget_host, HOST)
     assert count_rows(database, Arq) == 0
     jobs = {job.type for job in database.read(administration.list_jobs)}
-    assert jobs == {JobType.PLACEMENT_SYNC, JobType.PROVIDER_REMOVAL}
+    assert jobs == {OperationKind.RECONCILE, OperationKind.PROVIDER_REMOVAL}
 
 
 @pytest.mark.parametrize(

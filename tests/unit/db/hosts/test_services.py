@@ -30,7 +30,8 @@ from cyborg_lite.model.hosts.services import (
     ServiceState,
 )
 from cyborg_lite.model.inventory.host_report import HostReport
-from cyborg_lite.model.jobs import Job, JobType, NewJob
+from cyborg_lite.model.jobs import Job, NewJob
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from tests.builders.reports import HOST, host
 from tests.builders.rows import OWNER, add_arqs, add_card, bindings
@@ -351,7 +352,7 @@ def read_reserved(database: Database) -> int:
 
 def finish_sync_jobs(database: Database) -> int:
     """Finish all waiting jobs of the Placement sync; return their number."""
-    jobs = database.write(queue.lease_jobs, OWNER, 10, [JobType.PLACEMENT_SYNC])
+    jobs = database.write(queue.lease_jobs, OWNER, 10, [OperationKind.RECONCILE])
     for job in jobs:
         database.write(queue.finish_job, job)
     return len(jobs)
@@ -360,7 +361,7 @@ def finish_sync_jobs(database: Database) -> int:
 def accept_bind(database: Database, needs_host: bool = False) -> tuple[Job, list[str]]:
     card = add_card(database, 4, needs_host=needs_host)
     uuids = add_arqs(database, 1)
-    binding_by_arq, bind = bindings(uuids, card), NewJob(JobType.BIND)
+    binding_by_arq, bind = bindings(uuids, card), NewJob(OperationKind.BIND)
     job = database.write(binding.accept_bind, binding_by_arq, ANY_PROJECT, bind, OWNER)
     return job, uuids
 
@@ -372,7 +373,9 @@ def test_claim_handle_host_down_ends_reservation(
     job, uuids = accept_bind(database)
     (mark_down if down else mark_up)(database, HOST)
     assert read_reserved(database) == (4 if down else 0)
-    database.write(binding.claim_for_bind, job, uuids, None, NewJob(JobType.NOVA_EVENT))
+    database.write(
+        binding.claim_for_bind, job, uuids, None, NewJob(OperationKind.NOVA_EVENT)
+    )
     assert read_reserved(database) == (3 if down else 0)
     assert finish_sync_jobs(database) == int(down)
 
@@ -380,7 +383,9 @@ def test_claim_handle_host_down_ends_reservation(
 @pytest.mark.parametrize('down', [True, False])
 def test_release_handle_host_down_is_reserved(database: Database, down: bool) -> None:
     job, uuids = accept_bind(database)
-    database.write(binding.claim_for_bind, job, uuids, None, NewJob(JobType.NOVA_EVENT))
+    database.write(
+        binding.claim_for_bind, job, uuids, None, NewJob(OperationKind.NOVA_EVENT)
+    )
     (mark_down if down else mark_up)(database, HOST)
     assert read_reserved(database) == (3 if down else 0)
     database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
@@ -390,7 +395,7 @@ def test_release_handle_host_down_is_reserved(database: Database, down: bool) ->
 
 def test_fail_bind_host_down_reserves_handle(database: Database) -> None:
     job, uuids = accept_bind(database, needs_host=True)
-    event_job = NewJob(JobType.NOVA_EVENT)
+    event_job = NewJob(OperationKind.NOVA_EVENT)
     job = database.write(binding.claim_for_bind, job, uuids, None, event_job).job
     mark_down(database, HOST)
     assert read_reserved(database) == 3

@@ -52,7 +52,7 @@ def test_report_removed_deployable_deletes_attributes(database: Database) -> Non
 
 def test_report_change_adds_one_placement_sync(database: Database) -> None:
     store(database, report(card(1)))
-    assert jobs_of(database) == [('placement-sync', HOST, {'hostname': HOST}, 0)]
+    assert jobs_of(database) == [('reconcile', HOST, {'hostname': HOST}, 0)]
     store(database, report(card(1), card(2)))
     assert len(jobs_of(database)) == 1
 
@@ -70,7 +70,7 @@ def test_release_of_missing_device_adds_placement_sync(database: Database) -> No
     store(database, report())
     database.write(lambda session: session.query(Job).delete())
     release_handles(database, arqs)
-    assert [kind for kind, *_ in jobs_of(database)] == ['placement-sync']
+    assert [kind for kind, *_ in jobs_of(database)] == ['reconcile']
 
 
 # --- number of statements ---

@@ -14,14 +14,15 @@ from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.errors.jobs import OperationRefused
-from cyborg_lite.model.jobs import Job, JobRecord, JobState, JobType, NewJob
+from cyborg_lite.model.jobs import Job, JobRecord, JobState, NewJob
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.rows import OWNER
 from tests.builders.service_rows import record_heartbeat
 
-RELEASE = NewJob(JobType.RELEASE, {'handle_uuid': 'h1'}, key='h1')
-SYNC = NewJob(JobType.PLACEMENT_SYNC, {'hostname': 'compute-1'}, key='compute-1')
+RELEASE = NewJob(OperationKind.RELEASE, {'handle_uuid': 'h1'}, key='h1')
+SYNC = NewJob(OperationKind.RECONCILE, {'hostname': 'compute-1'}, key='compute-1')
 BIND = NewJob(
-    JobType.BIND, {'instance_uuid': 'i1'}, limit_ms=240_000, request_id='req-1'
+    OperationKind.BIND, {'instance_uuid': 'i1'}, limit_ms=240_000, request_id='req-1'
 )
 
 
@@ -83,9 +84,9 @@ def test_list_jobs_filters_by_type_and_state(database: Database) -> None:
     def list_kinds(*filters: Any) -> list[str]:
         return [job.type for job in list_jobs(database, *filters)]
 
-    assert list_kinds() == ['release', 'placement-sync', 'bind']
+    assert list_kinds() == ['release', 'reconcile', 'bind']
     assert list_kinds(['release', 'bind']) == ['release', 'bind']
-    assert list_kinds([], ['waiting', 'running']) == ['placement-sync', 'bind']
+    assert list_kinds([], ['waiting', 'running']) == ['reconcile', 'bind']
     assert list_kinds(['bind'], ['failed']) == []
     assert [job.uuid for job in list_jobs(database, [], ['failed'])] == [release]
 

@@ -9,7 +9,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.jobs import administration, operations, queue
 from cyborg_lite.errors.jobs import JobLost, OperationRefused
-from cyborg_lite.model.jobs import Job, JobType, NewJob
+from cyborg_lite.model.jobs import Job, NewJob
 from cyborg_lite.model.operations import (
     NewOperation,
     Operation,
@@ -26,7 +26,7 @@ RELEASE = NewOperation(
 
 
 def build_job(operation: NewOperation | None, key: str | None = None) -> NewJob:
-    return NewJob(JobType.AUDIT, key=key, operation=operation)
+    return NewJob(OperationKind.AUDIT, key=key, operation=operation)
 
 
 def add_job(
@@ -50,7 +50,7 @@ def read_states(database: Database, *news: NewOperation) -> list[str]:
 def test_operation_of_replaced_job_ends_before_replacement(database: Database) -> None:
     job = database.write(queue.add_running_job, build_job(AUDIT), OWNER)
     assert read(database).state == 'running'
-    following = database.write(queue.replace_job, job, NewJob(JobType.NOVA_EVENT))
+    following = database.write(queue.replace_job, job, NewJob(OperationKind.NOVA_EVENT))
     assert (following.operations, read(database).state) == ((), 'succeeded')
 
 
@@ -135,7 +135,7 @@ def test_cancel_ends_waiting_job_of_operation(database: Database) -> None:
 
 @pytest.mark.parametrize(
     ('job_type', 'kind'),
-    [(JobType.PLACEMENT_SYNC, 'reconcile'), ('of-next-release', 'of-next-release')],
+    [(OperationKind.RECONCILE, 'reconcile'), ('of-next-release', 'of-next-release')],
 )
 def test_job_of_service_becomes_operation_after_failed_attempts(
     database: Database, job_type: str, kind: str

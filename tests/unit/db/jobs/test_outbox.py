@@ -17,8 +17,9 @@ from cyborg_lite.db.core.tables import Arq, Lease
 from cyborg_lite.db.jobs import outbox, queue
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.arqs.usages import UnitUsage, UsageQuery
-from cyborg_lite.model.jobs import JobType, NewJob, Owner
+from cyborg_lite.model.jobs import NewJob, Owner
 from cyborg_lite.model.notifications import Notification
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.bound_arqs import create_bound_arqs, create_bound_instance
 from tests.builders.rows import HOST, OWNER, PROJECT, add_arqs, add_card, bindings
@@ -132,8 +133,10 @@ def test_billing_replays_stream_to_same_sums(notifying: Database, seed: int) -> 
 
 def bind(database: Database, uuids: list[str], card: str) -> None:
     by_arq = bindings(uuids, card, str(uuid4()))
-    job = database.write(binding.accept_bind, by_arq, ANY, NewJob(JobType.BIND), OWNER)
-    event = NewJob(JobType.NOVA_EVENT)
+    job = database.write(
+        binding.accept_bind, by_arq, ANY, NewJob(OperationKind.BIND), OWNER
+    )
+    event = NewJob(OperationKind.NOVA_EVENT)
     claimed = database.write(binding.claim_for_bind, job, uuids, None, event)
     database.write(queue.finish_job, claimed.job)
 

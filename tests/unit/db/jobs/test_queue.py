@@ -13,15 +13,8 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.jobs import JobLost
-from cyborg_lite.model.jobs import (
-    HostShares,
-    Job,
-    JobCount,
-    JobState,
-    JobType,
-    NewJob,
-    Owner,
-)
+from cyborg_lite.model.jobs import HostShares, Job, JobCount, JobState, NewJob, Owner
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.rows import OWNER
 
 SUCCESSOR = Owner(name='conductor:2:2', lease_ms=30_000)
@@ -42,7 +35,7 @@ def _pass_deadlines(session: Session) -> None:
 
 
 def _add_running_job(database: Database, limit_ms: int | None = None) -> Job:
-    new = NewJob(JobType.BIND, {'instance_uuid': 'x'}, limit_ms=limit_ms)
+    new = NewJob(OperationKind.BIND, {'instance_uuid': 'x'}, limit_ms=limit_ms)
     return database.write(queue.add_running_job, new, OWNER)
 
 
@@ -87,7 +80,7 @@ def test_renew_leases_overdue_job_is_not_renewed(database: Database) -> None:
         lambda session, job: queue.finish_job(session, job),
         lambda session, job: queue.record_job_step(session, job, 'later'),
         lambda session, job: queue.replace_job(
-            session, job, NewJob(JobType.NOVA_EVENT)
+            session, job, NewJob(OperationKind.NOVA_EVENT)
         ),
         lambda session, job: queue.postpone_job(session, job, 10, 'slow'),
         lambda session, job: queue.fail_job(session, job, 'never'),
@@ -112,8 +105,10 @@ def test_finish_job_with_earlier_lease_number_raises(database: Database) -> None
         database.write(queue.finish_job, job)
 
 
-DEEP = NewJob(JobType.PLACEMENT_SYNC, {'hostname': 'a', 'deep': True}, 'a', widens=True)
-SHALLOW = NewJob(JobType.PLACEMENT_SYNC, {'hostname': 'a'}, 'a')
+DEEP = NewJob(
+    OperationKind.RECONCILE, {'hostname': 'a', 'deep': True}, 'a', widens=True
+)
+SHALLOW = NewJob(OperationKind.RECONCILE, {'hostname': 'a'}, 'a')
 
 
 @pytest.mark.parametrize('calls', [(SHALLOW, DEEP), (DEEP, SHALLOW), (DEEP, DEEP)])
@@ -192,19 +187,24 @@ def test_advance_jobs_keeps_limit_after_clock_was_set_back(
 
 def test_lease_jobs_expired_job_of_full_host_is_leased(database: Database) -> None:
     for limit_ms in (60_000, 1000):
-        new = NewJob(JobType.BIND, limit_ms=limit_ms, host='compute-1')
+        new = NewJob(OperationKind.BIND, limit_ms=limit_ms, host='compute-1')
         database.write(queue.add_job, new)
     shares = partial(HostShares, 1, ['compute-1'])
-    assert database.write(queue.lease_jobs, OWNER, 10, [JobType.BIND], shares()) == ()
+    assert (
+        database.write(queue.lease_jobs, OWNER, 10, [OperationKind.BIND], shares())
+        == ()
+    )
     late = update(Row).where(Row.deadline < now_ms() + 30_000)
     database.write(lambda session: session.execute(late.values(deadline=1)))
-    (job,) = database.write(queue.lease_jobs, OWNER, 10, [JobType.BIND], shares())
+    (job,) = database.write(queue.lease_jobs, OWNER, 10, [OperationKind.BIND], shares())
     assert job.expired
 
 
 def test_add_delayed_jobs_has_longest_wait(database: Database) -> None:
     delay = queue.LONGEST_WAIT_MS + 60_000
-    database.write(queue.add_delayed_jobs, [(NewJob(JobType.RELEASE, key='k'), delay)])
+    database.write(
+        queue.add_delayed_jobs, [(NewJob(OperationKind.RELEASE, key='k'), delay)]
+    )
     assert database.write(queue.advance_jobs) == 0
     assert database.write(queue.lease_jobs, OWNER, 10) == ()
 
@@ -226,7 +226,7 @@ def test_lease_jobs_after_deadline_is_expired(database: Database) -> None:
 
 
 def test_lease_jobs_unknown_type_is_not_leased(database: Database) -> None:
-    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    database.write(queue.add_job, NewJob(OperationKind.RELEASE))
     database.write(lambda s: s.execute(update(Row).values(kind='from-the-future')))
     assert database.write(queue.lease_jobs, OWNER, 10) == ()
     assert database.read(queue.count_jobs) == (
@@ -235,19 +235,19 @@ def test_lease_jobs_unknown_type_is_not_leased(database: Database) -> None:
 
 
 def test_lease_jobs_leases_given_types_only(database: Database) -> None:
-    database.write(queue.add_job, NewJob(JobType.PROGRAM))
-    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    database.write(queue.add_job, NewJob(OperationKind.PROGRAM))
+    database.write(queue.add_job, NewJob(OperationKind.RELEASE))
     assert database.write(queue.lease_jobs, OWNER, 10, []) == ()
-    (job,) = database.write(queue.lease_jobs, OWNER, 10, [JobType.RELEASE])
-    assert job.type == JobType.RELEASE
+    (job,) = database.write(queue.lease_jobs, OWNER, 10, [OperationKind.RELEASE])
+    assert job.type == OperationKind.RELEASE
 
 
 def test_job_id_may_exceed_32_bits(database: Database) -> None:
-    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    database.write(queue.add_job, NewJob(OperationKind.RELEASE))
     late = update(Row).values(id=2**31)
     database.write(lambda session: session.execute(late))
     (job,) = database.write(queue.lease_jobs, OWNER, 10)
-    assert job.type == JobType.RELEASE
+    assert job.type == OperationKind.RELEASE
 
 
 # --- leases of the one job with a key, by a caller that needs its result ------------
@@ -258,7 +258,7 @@ CALLER = Owner(name='conductor:2:2', lease_ms=30_000)
 
 
 def _lease_keyed(database: Database) -> Job | None:
-    return database.write(queue.lease_keyed_job, CALLER, JobType.PLACEMENT_SYNC, HOST)
+    return database.write(queue.lease_keyed_job, CALLER, OperationKind.RECONCILE, HOST)
 
 
 def test_lease_keyed_job_expired_lease_is_abandoned(database: Database) -> None:
@@ -290,7 +290,7 @@ def test_add_and_lease_job_adds_job_once(database: Database) -> None:
     new = queue.placement_sync_job(HOST)
     job = database.write(queue.add_and_lease_job, CALLER, new)
     assert job is not None
-    assert database.read(queue.has_keyed_job, JobType.PLACEMENT_SYNC, HOST)
+    assert database.read(queue.has_keyed_job, OperationKind.RECONCILE, HOST)
     assert database.write(queue.add_and_lease_job, OWNER, new) is None
     database.write(queue.finish_job, job)
-    assert not database.read(queue.has_keyed_job, JobType.PLACEMENT_SYNC, HOST)
+    assert not database.read(queue.has_keyed_job, OperationKind.RECONCILE, HOST)

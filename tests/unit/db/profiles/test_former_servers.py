@@ -14,7 +14,8 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import profiles
 from cyborg_lite.errors.profiles import DeviceProfileDisabled
 from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.model.jobs import NewJob
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.rows import OWNER, PROJECT, add_card, add_profile, bindings, states
 from tests.support.sql_statements import statements
 
@@ -40,11 +41,14 @@ class Scenario:
         return [arq.uuid for arq in created]
 
     def bind(self, uuids: list[str], server: str) -> None:
-        binding_by_arq, new = bindings(uuids, self.card, server), NewJob(JobType.BIND)
+        binding_by_arq, new = (
+            bindings(uuids, self.card, server),
+            NewJob(OperationKind.BIND),
+        )
         job = self.database.write(
             binding.accept_bind, binding_by_arq, ANY_PROJECT, new, OWNER
         )
-        event_job = NewJob(JobType.NOVA_EVENT)
+        event_job = NewJob(OperationKind.NOVA_EVENT)
         event = self.database.write(
             binding.claim_for_bind, job, uuids, None, event_job
         ).job
@@ -112,7 +116,7 @@ def test_delete_arqs_before_claim_records_no_former_server(scenario: Scenario) -
     scenario.release(str(uuid4()))
     uuids, server = scenario.create(), str(uuid4())
     binding_by_arq = bindings(uuids, scenario.card, server)
-    new = NewJob(JobType.BIND)
+    new = NewJob(OperationKind.BIND)
     scenario.database.write(
         binding.accept_bind, binding_by_arq, ANY_PROJECT, new, OWNER
     )
