@@ -24,6 +24,7 @@ _BIG = sa.BigInteger().with_variant(sa.Integer, 'sqlite')
 def upgrade() -> None:
     """Create the tables: each one after the tables that it refers to."""
     _create_services()
+    _create_faults()
     _create_jobs()
     _create_leases()
     _create_notifications()
@@ -93,6 +94,20 @@ def _create_services() -> None:
         sa.Column('identity', sa.String(36)),
         _not_null('report_number', sa.BigInteger),
         sa.UniqueConstraint('host', 'binary'),
+    )
+
+
+def _create_faults() -> None:
+    _create(
+        'faults',
+        sa.Integer,
+        _not_null('kind', sa.String(32)),
+        _not_null('host', sa.String(255)),
+        _not_null('name', sa.String(64)),
+        _not_null('reason', sa.Text),
+        _not_null('since', _TIME),
+        _not_null('seen_at', _TIME),
+        sa.UniqueConstraint('kind', 'host', 'name'),
     )
 
 

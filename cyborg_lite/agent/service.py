@@ -134,6 +134,16 @@ class AgentService:
         self._gate.check_queues()
         services = preparation, programming, recovery, cleaning, modes, monitor
         self._gate.set_services(Dispatcher(AGENTS, services))
+        # Whether the conductor refuses this agent must be known before it is ready.
+        reporter.wait_for_attempt(intervals.heartbeat_interval)
+
+    def find_fault(self) -> str:
+        """Return why the conductor refuses this agent; empty: it does not.
+
+        An agent without a conductor is ready: nova-compute waits for the agent, and the
+        devices of its instances exist.
+        """
+        return self._reporter.refusal if self._reporter is not None else ''
 
     def _open_state(self) -> None:
         """Lock the state directory and read its files.

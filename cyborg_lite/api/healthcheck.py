@@ -18,6 +18,7 @@ from oslo_middleware.healthcheck import Healthcheck
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.interface import Conductor
+from cyborg_lite.rpc.transport import find_lock_fault
 
 LOG = log.getLogger(__name__)
 
@@ -36,7 +37,7 @@ class HealthcheckMiddleware:
     ) -> None:
         self._application = application  # WSGI application that serves all other paths
         self._healthcheck = Healthcheck(application, conf)
-        self._readiness = Readiness(conductor)
+        self._readiness = Readiness(conductor, lambda: find_lock_fault(conf))
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         application = self._application
@@ -55,9 +56,14 @@ class Readiness:
     """Asks a conductor for one row of the database, at most once a second."""
 
     def __init__(
-        self, conductor: Conductor, clock: Callable[[], float] = time.monotonic
+        self,
+        conductor: Conductor,
+        # find_own_fault: returns why this process can send no calls; empty: it can.
+        find_own_fault: Callable[[], str] = str,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._conductor = conductor
+        self._find_own_fault = find_own_fault
         self._clock = clock
         self._lock = threading.Lock()
         self._failure: str | None = None  # None: ready
@@ -73,13 +79,13 @@ class Readiness:
 
     def _ask_conductor(self) -> None:
         """Update the failure; log its begin and its end."""
-        before, self._failure = self._failure, None
+        before, self._failure = self._failure, self._find_own_fault() or None
         try:
-            self._conductor.check_database(daemon_context())
+            if self._failure is None:
+                self._conductor.check_database(daemon_context())
         except CyborgError as error:
             self._failure = error.text
-            if before is None:
-                LOG.warning('This API is not ready: %s', error.text)
-        else:
-            if before is not None:
-                LOG.info('This API is ready again.')
+        if self._failure is not None and before is None:
+            LOG.warning('This API is not ready: %s', self._failure)
+        elif self._failure is None and before is not None:
+            LOG.info('This API is ready again.')

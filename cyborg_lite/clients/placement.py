@@ -128,6 +128,10 @@ class Placement:
         """
         self._remote.observer = observer
 
+    def check_connection(self) -> None:
+        """Check that Placement answers, and accepts the user of this service."""
+        self._find_providers({'name': 'cyborg-lite'})
+
     # --- providers ---
 
     def find_provider(self, uuid: str) -> TreeNode | None:

@@ -2,6 +2,7 @@
 """The conductor daemon: its parts, their start and their stop."""
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -40,6 +41,7 @@ from cyborg_lite.conductor.devices.reconfiguring import (
     ReconfigurationService,
     ReconfigureHandler,
 )
+from cyborg_lite.conductor.hosts.faults import FaultLog
 from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.hosts.hosts import HostService
 from cyborg_lite.conductor.hosts.liveness import LivenessMonitor
@@ -70,6 +72,7 @@ from cyborg_lite.db.core.schema_check import check_revision
 from cyborg_lite.db.hosts import services
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import DatabaseRefused, ServiceUnavailable
+from cyborg_lite.model.attention import AttentionKind
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.reconfiguration import HardwareSets
 from cyborg_lite.model.hosts.services import CONDUCTOR
@@ -88,6 +91,8 @@ LOG = log.getLogger(__name__)
 _HEARTBEAT_INTERVAL: Final = 30.0  # seconds
 _SENDER_LEASE: Final = 30  # seconds until another conductor sends the notifications
 _DATABASE_INTERVAL: Final = 5.0  # seconds between attempts to connect at the start
+_CHECK_INTERVAL: Final = 30.0  # seconds between checks of a Placement that answers
+_RECHECK_INTERVAL: Final = 6.0  # the same after a failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +223,11 @@ class ConductorService:
         self._settings = settings
         self._stopping = threading.Event()
         self._metrics = Metrics()
+        self._faults = FaultLog(
+            connections.database, settings.agent_down_after, self._stopping
+        )
+        self._check_due = 0.0  # of Placement, by the monotonic clock
+        self._fault = ''  # found by the last check
         self._runner: JobRunner | None = None  # None: not started
         self._servers: list[Server] = []
         self._loops: list[threading.Thread] = []
@@ -266,6 +276,23 @@ class ConductorService:
             thread.start()
         for server in self._servers:
             server.start()
+
+    def find_fault(self) -> str:
+        """Return why Placement or Keystone cannot be used; empty: they can.
+
+        A conductor with a fault serves calls, and repeats its jobs until they succeed.
+        """
+        if time.monotonic() >= self._check_due:
+            self._fault = ''
+            try:
+                self._connections.placement.check_connection()
+            except CyborgError as error:
+                self._fault = error.full_text
+            pause = _RECHECK_INTERVAL if self._fault else _CHECK_INTERVAL
+            self._check_due = time.monotonic() + pause
+            host, kind = self._settings.host, AttentionKind.NOT_READY
+            self._faults.note(kind, host, CONDUCTOR, self._fault)
+        return self._fault
 
     def _wait_for_database(self) -> bool:
         """Check the schema; return False if the stop came before the database."""
@@ -407,6 +434,7 @@ class ConductorService:
             ).run,
             'heartbeat': self._send_heartbeats,
             'heartbeat-batch': heartbeats.run,
+            'faults': self._faults.run,
             'liveness': liveness.run,
             'audits': audits.run,
             **self._build_sender(),
@@ -435,10 +463,14 @@ class ConductorService:
         self._metrics.add_database_metrics(self._connections.database)
         signer = find_signer(self._connections.transport)
         if signer is not None:
-            signer.observe_refusals(self._metrics.count_refused_message)
+            signer.observe_refusals(self._note_refusal)
         if self._settings.metrics_ports:
             address = self._settings.metrics_host
             self._metrics.serve(address, self._settings.metrics_ports)
+
+    def _note_refusal(self, reason: str, sender: str) -> None:
+        self._metrics.count_refused_message(reason)
+        self._faults.note_refusal(reason, sender)
 
     def list_threads(self) -> list[threading.Thread]:
         """Return the threads that run until the stop."""

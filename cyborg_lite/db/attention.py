@@ -13,6 +13,7 @@ from cyborg_lite.db.core.clock import now_ms, read_time_before
 from cyborg_lite.db.core.tables import Arq, Job
 from cyborg_lite.db.devices.cleanings import list_unclean_units
 from cyborg_lite.db.devices.devices import list_lost_arqs
+from cyborg_lite.db.hosts.faults import list_faults
 from cyborg_lite.db.hosts.services import list_services
 from cyborg_lite.db.ownership.allocations import list_leaked
 from cyborg_lite.db.ownership.device_owners import list_contested_devices
@@ -52,7 +53,7 @@ _IS_STALE_SYNC: Final = and_(
 def list_attention(session: Session) -> tuple[AttentionItem, ...]:
     """Return what waits for an operator, at most 1,000 items of a kind.
 
-    It takes at most 11 SELECTs for any number of rows.
+    It takes at most 12 SELECTs for any number of rows.
 
     :returns: the most severe kinds first
     """
@@ -63,6 +64,7 @@ def list_attention(session: Session) -> tuple[AttentionItem, ...]:
         _list_contested(session),
         _list_allocations(session),
         _list_services(session),
+        _list_faults(session),
         check_profiles(
             list_profiles(session, Query()), list_provider_capacities(session)
         ),
@@ -187,4 +189,17 @@ def _list_services(session: Session) -> Iterator[AttentionItem]:
             service.host,
             service.host,
             f'{service.binary} {service.version} sends no heartbeats.',
+        )
+
+
+def _list_faults(session: Session) -> Iterator[AttentionItem]:
+    for fault in list_faults(session, MAX_ITEMS):
+        yield AttentionItem(
+            AttentionKind(fault.kind),
+            fault.since,
+            ObjectType.SERVICE,
+            fault.name,
+            fault.name,
+            fault.host,
+            fault.reason,
         )

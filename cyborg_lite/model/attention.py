@@ -50,6 +50,7 @@ class AttentionKind(enum.StrEnum):
     UNOWNED_ALLOCATION = 'unowned_allocation'
     HOST_DOWN = 'host_down'
     CONDUCTOR_DOWN = 'conductor_down'
+    NOT_READY = 'not_ready'
     TYPE_SOLD_OUT = 'type_sold_out'
     UNSERVED_PROFILE = 'unserved_profile'
 
@@ -134,6 +135,11 @@ KINDS: Final[Mapping[AttentionKind, Rule]] = {
         _WARNING,
         'A conductor sends no heartbeats.',
         'systemctl status cyborg-lite-conductor',
+    ),
+    AttentionKind.NOT_READY: Rule(
+        _CRITICAL,
+        'A daemon runs, but it cannot serve.',
+        'systemctl status {object_name}',
     ),
     AttentionKind.TYPE_SOLD_OUT: Rule(
         _INFO,

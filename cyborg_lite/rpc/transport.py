@@ -221,35 +221,44 @@ def _name_reply_queues(conf: cfg.ConfigOpts, *, is_daemon: bool) -> None:
 def prepare_locks(conf: cfg.ConfigOpts) -> None:
     """Prepare the lock files of the queue manager of the library.
 
-    The library takes a lock at each call, so a daemon without the files would start and
-    then fail each call. The library reads ``lock_path`` from the global object.
+    The library reads ``lock_path`` from the global object.
 
-    :raises ConfigurationError: the queue manager is enabled, and there is no directory
-        in which the process can create files
+    :raises ConfigurationError: the queue manager is enabled without a directory
     """
     path = lockutils.get_lock_path(conf)
     if path:
         cfg.CONF.set_default('lock_path', path, 'oslo_concurrency')
-    if not address(conf).startswith(f'{_RABBIT_SCHEME}:'):
-        return
-    conf.register_opts(dict(opts.list_opts())[_RABBIT], _RABBIT)
-    if not conf[_RABBIT].use_queue_manager:
-        return
-    if not path:
+    elif _has_queue_manager(conf):
         raise ConfigurationError(
             reason='[oslo_messaging_rabbit] use_queue_manager requires a directory in '
             '[oslo_concurrency] lock_path.'
         )
+
+
+def find_lock_fault(conf: cfg.ConfigOpts) -> str:
+    """Return why this process cannot create the lock files; empty: it can.
+
+    The library takes a lock at each call, so each call fails without the files.
+    """
+    path = lockutils.get_lock_path(conf)
+    if not path or not _has_queue_manager(conf):
+        return ''
     try:
         os.makedirs(path, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
-            pass
+            return ''
     except OSError as error:
-        reason = (
+        return (
             '[oslo_concurrency] lock_path: the daemon cannot create files in '
             f'{path}: {error.strerror}.'
         )
-        raise ConfigurationError(reason=reason) from None
+
+
+def _has_queue_manager(conf: cfg.ConfigOpts) -> bool:
+    if not address(conf).startswith(f'{_RABBIT_SCHEME}:'):
+        return False
+    conf.register_opts(dict(opts.list_opts())[_RABBIT], _RABBIT)
+    return bool(conf[_RABBIT].use_queue_manager)
 
 
 class Server:

@@ -214,20 +214,25 @@ def test_start_failure_logs_reason_without_traceback(
 
 
 @pytest.mark.parametrize('workers', [1, 2])
-def test_unusable_lock_path_ends_the_start(
+def test_unusable_lock_path_delays_ready(
     start: Start, backend: str, config: Path, workers: int
 ) -> None:
     """Otherwise the daemon would say that it is ready, and fail each call."""
+    file = config.with_name('file')
+    file.touch()
     text = (
         '[oslo_messaging_rabbit]\nuse_queue_manager = true\n'
-        f'[oslo_concurrency]\nlock_path = {config}/locks\n'
+        f'[oslo_concurrency]\nlock_path = {file}/locks\n'
     )
     config.write_text(config.read_text() + text)
     daemon = start(backend, workers=workers)
-    assert daemon.wait() == 1
-    output = ''.join(daemon.lines)
-    assert 'Cannot start: [oslo_concurrency] lock_path: the daemon cannot' in output
-    assert 'eady' not in output
+    lines = daemon.wait_for('Not ready: .* lock_path: the daemon cannot', workers)
+    assert all('Not a directory' in line for line in lines)
+    assert 'Ready.' not in ''.join(daemon.lines)
+    file.unlink()
+    daemon.wait_for('Ready', times=workers)
+    daemon.process.terminate()
+    assert daemon.wait() == 0
 
 
 def test_workers_each_run_their_own_daemon(start: Start, backend: str) -> None:

@@ -12,11 +12,8 @@ from typing import Any
 import kombu
 import pytest
 
-from cyborg_lite.rpc.security.keys import Peer, Role, derive_key
 from tests.servers import rabbitmq
 from tests.servers.stack import Cloud, lines_of
-
-_REFUSED = 'has another agent, which is running'
 
 
 @pytest.fixture
@@ -65,22 +62,6 @@ def _declare_quorum_queue(bus: str, name: str) -> None:
         queue.declare(channel=connection.default_channel)
 
 
-def test_agent_with_key_of_another_host_is_refused(
-    cloud: Cloud, tmp_path: Path
-) -> None:
-    conductor = cloud.start('conductor')
-    key = tmp_path / 'wrong.key'
-    key.touch(0o600)
-    key.write_text(derive_key('s' * 32, Peer(Role.AGENT, cloud.host)))
-    agent = cloud.begin('wrong', 'agent', [], {'agent': {'key_file': key}})
-    refused = f'wrong signature, from agent:{cloud.host}'
-    cloud.until(lambda: lines_of(agent, refused))
-    assert lines_of(conductor, f'Refusing messages of agent:{cloud.host}')
-    agent.kill()
-    cloud.start('agent')
-    assert cloud.provider_of('FPGA')
-
-
 def test_daemon_without_key_does_not_start(cloud: Cloud, tmp_path: Path) -> None:
     options = {'agent': {'key_file': tmp_path / 'absent'}}
     agent = cloud.begin('agent', 'agent', [], options)
@@ -99,18 +80,3 @@ def test_agent_started_twice_exits(cloud: Cloud) -> None:
     assert twin.status == 1
     [line] = lines_of(twin, 'Cannot start')
     assert f'Another cyborg-lite-agent uses {cloud.directory}/agent.' in line
-
-
-def test_agent_of_same_name_waits_until_first_is_forgotten(cloud: Cloud) -> None:
-    cloud.start('conductor')
-    first = cloud.start('agent')
-    cloud.until(lambda: lines_of(first, 'Reported '))
-    state = {'agent': {'state_path': cloud.directory / 'twin'}}
-    twin = cloud.begin('twin', 'agent', [], state)
-    cloud.until(lambda: lines_of(twin, _REFUSED))
-    assert not lines_of(twin, 'Reported ')
-    first.kill()
-    manage = cloud.begin('manage', 'manage', ['agent', 'forget-identity', cloud.host])
-    cloud.until(lambda: manage.status is not None)
-    assert manage.status == 0
-    cloud.until(lambda: lines_of(twin, 'Reported '))

@@ -4,7 +4,6 @@
 A host report is sent only if its digest has changed.
 """
 
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -20,7 +19,11 @@ from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.inventory.telemetry import TelemetryCollector
 from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.errors.base import CyborgError
-from cyborg_lite.errors.daemons import ConfigurationError, ServiceUnavailable
+from cyborg_lite.errors.daemons import (
+    ConfigurationError,
+    MessageRefused,
+    ServiceUnavailable,
+)
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.hosts import AgentIdentityRefused
 from cyborg_lite.model.inventory.host_report import HostReport
@@ -34,6 +37,13 @@ _MAX_EVENTS_PER_CALL: Final = 100
 _RETRY_INTERVAL: Final = 2.0  # seconds
 _SHORTEST_TIMEOUT: Final = 1.0  # seconds
 _LONGEST_START: Final = 120.0  # seconds until a host that serves no calls is silent
+# Errors that an operator must correct. The agent waits for other errors to end.
+_REFUSALS: Final = (
+    AgentIdentityRefused,
+    ConfigurationError,
+    DriverError,
+    MessageRefused,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +100,26 @@ class Reporter:
         self._is_served = True  # False: the RPC server could not start
         self._recovery_reported = False
         self._error = ''
+        self._refusal = ''
         self._is_answered = False
+        self._has_tried = threading.Event()
 
     @property
     def is_answered(self) -> bool:
         """Return True if the conductor has answered the last reports."""
         return self._is_answered
+
+    @property
+    def refusal(self) -> str:
+        """The reason why conductor or broker refuses this agent; empty: neither does.
+
+        A refusal lasts until a report is accepted.
+        """
+        return self._refusal
+
+    def wait_for_attempt(self, seconds: float) -> None:
+        """Wait until the first reports were answered, refused or lost."""
+        self._has_tried.wait(seconds)
 
     def wake(self) -> None:
         """Report changes now, or end the loop if the agent stops."""
@@ -129,25 +153,28 @@ class Reporter:
             self._is_answered = False
             if isinstance(error, AgentIdentityRefused):
                 self._set_accepted(False)
-            self._log_failure(error)
+            self._note_failure(error)
             return False
         except Exception:
             # A bug in one report must not end the heartbeats of the host.
             LOG.exception('Report to the conductor failed')
             return False
+        finally:
+            self._has_tried.set()
         if self._error:
             LOG.info('Reports to the conductor succeed again')
-        self._error = ''
+        self._error = self._refusal = ''
         return completed
 
-    def _log_failure(self, error: CyborgError) -> None:
-        """Log an error, unless it is that of the last report."""
-        if isinstance(error, ConfigurationError | DriverError):
-            level, text = logging.ERROR, 'Cannot serve calls, sending no heartbeats'
-        else:
-            level, text = logging.WARNING, 'Report to the conductor failed'
-        if error.text != self._error:
-            LOG.log(level, '%s: %s', text, error.full_text)
+    def _note_failure(self, error: CyborgError) -> None:
+        """Log an error, unless it is that of the last report.
+
+        The readiness of the agent states a refusal.
+        """
+        if isinstance(error, _REFUSALS):
+            self._refusal = error.full_text
+        elif error.text != self._error:
+            LOG.warning('Report to the conductor failed: %s', error.full_text)
         self._error = error.text
 
     def wait_seconds(self, completed: bool) -> float:

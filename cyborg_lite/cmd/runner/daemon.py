@@ -23,11 +23,11 @@ from typing import Final, Protocol, runtime_checkable
 
 from oslo_config import cfg
 from oslo_log import log
-from oslo_service import systemd
 
 from cyborg_lite import conf as configuration
 from cyborg_lite import runtime
 from cyborg_lite.cmd.runner import garbage_collection, thread_report
+from cyborg_lite.cmd.runner.readiness import Checked, Readiness
 from cyborg_lite.cmd.runner.unknown_options import warn_of_unknown_options
 from cyborg_lite.cmd.runner.watchdog import Watchdog
 from cyborg_lite.cmd.support import address
@@ -54,7 +54,7 @@ class Daemon(Protocol):
     """
 
     def start(self) -> None:
-        """Start the service and return when it is ready.
+        """Start the service and return when it works; see also ``Checked``.
 
         :raises CyborgError: if it cannot start; the runner logs text and advice of the
             error and exits with status 1
@@ -111,6 +111,7 @@ def run(conf: cfg.ConfigOpts, identity: Identity, build: Build) -> int:
         return _log_failure(failure)
     thread_report.set_up(conf, identity.binary)
     watchdog = Watchdog.from_environment(os.environ)
+    os.environ.pop('NOTIFY_SOCKET', None)  # child processes must not notify systemd
 
     def work() -> int:
         with _signal_queue() as queue:
@@ -213,9 +214,9 @@ def _run_worker(
     if failure is not None:
         return _log_failure(failure)
     garbage_collection.exempt_objects_of_start()
-    systemd.notify_once()
     watchdog.start(daemon)
-    LOG.info('Ready.')
+    readiness = Readiness(watchdog.manager, lambda: _find_fault(conf, daemon))
+    readiness.start()
     if reload:
         _reload(conf, daemon)
     while (number := queue.get()) not in _STOP_SIGNALS:
@@ -223,6 +224,7 @@ def _run_worker(
     name = signal.Signals(number).name
     LOG.info('Received %s; finishing the work in progress.', name)
     watchdog.stop()
+    readiness.stop()
     # A second Ctrl-C stops the process at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     with _time_limit(conf.graceful_shutdown_timeout):
@@ -230,6 +232,12 @@ def _run_worker(
         daemon.wait()
     LOG.info('Stopped.')
     return 0
+
+
+def _find_fault(conf: cfg.ConfigOpts, daemon: Daemon) -> str:
+    """Return why the daemon cannot serve; empty: it can."""
+    fault = transport.find_lock_fault(conf)
+    return fault or (daemon.find_fault() if isinstance(daemon, Checked) else '')
 
 
 class _StoppedDuringStart(Exception):  # not an error

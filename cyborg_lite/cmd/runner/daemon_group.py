@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from cyborg_lite.cmd.runner import daemon
+from cyborg_lite.cmd.runner.readiness import Checked
 from cyborg_lite.cmd.runner.watchdog import Watched
 from cyborg_lite.errors.base import CyborgError
 
@@ -47,6 +48,11 @@ class DaemonGroup:
         """Return the essential threads of all daemons."""
         watched = [item for item in self._started if isinstance(item, Watched)]
         return [thread for service in watched for thread in service.list_threads()]
+
+    def find_fault(self) -> str:
+        """Return why a daemon cannot serve; empty: all can."""
+        checked = [item for item in self._started if isinstance(item, Checked)]
+        return next((fault for item in checked if (fault := item.find_fault())), '')
 
     def stop(self) -> None:
         """Stop the periodic work of all daemons.

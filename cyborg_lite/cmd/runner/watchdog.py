@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notifications of the watchdog of systemd (sd_notify(3), ``WatchdogSec=``).
+"""Notifications of systemd (sd_notify(3)), and its watchdog (``WatchdogSec=``).
 
 systemd restarts a daemon that sends no notification for ``WatchdogSec=``. A daemon that
 hangs as a whole sends none. A daemon whose essential thread has ended exits by itself.
-oslo.service sends only the notification that a daemon is ready.
+oslo.service can neither feed the watchdog nor state why a daemon is not ready.
 """
 
 import os
@@ -16,7 +16,7 @@ from oslo_log import log
 
 LOG = log.getLogger(__name__)
 
-_ALIVE: Final = b'WATCHDOG=1'
+_ALIVE: Final = 'WATCHDOG=1'
 _MICRO: Final = 1e6
 _SHARE: Final = 3  # notifications within WatchdogSec=; systemd advises at least two
 
@@ -30,35 +30,57 @@ class Watched(Protocol):
         ...
 
 
+class ServiceManager:
+    """The socket of systemd that receives notifications."""
+
+    def __init__(self, address: str) -> None:
+        # address: path of a Unix socket, or an abstract name after an ``@``; empty:
+        # systemd has not started this process.
+        self._address = f'\0{address[1:]}' if address.startswith('@') else address
+
+    @property
+    def is_present(self) -> bool:
+        """systemd has started this process."""
+        return bool(self._address)
+
+    def notify(self, *assignments: str) -> None:
+        """Send assignments such as ``READY=1``, if systemd is present."""
+        if not self.is_present:
+            return
+        text = '\n'.join(' '.join(item.splitlines()) for item in assignments)
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+                sender.sendto(text.encode(), self._address)
+        except OSError as error:
+            LOG.warning('Cannot notify systemd: %s', error)
+
+
 class Watchdog:
     """Sends notifications while all threads of the daemon run."""
 
-    def __init__(self, address: str, interval: float) -> None:
-        # address: path of a Unix socket, or an abstract name after an ``@``; empty:
-        # systemd expects no notifications.
-        self._address = f'\0{address[1:]}' if address.startswith('@') else address
-        self._interval = interval  # seconds between two notifications
+    def __init__(self, manager: ServiceManager, interval: float) -> None:
+        """Store the arguments.
+
+        :param interval: seconds between two notifications; 0: systemd expects none
+        """
+        self.manager = manager
+        self._interval = interval
         self._stopping = threading.Event()
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Self:
-        """Return the watchdog of this process.
-
-        Call it before the notification that the daemon is ready, which removes the
-        address from the environment.
-        """
-        address = environment.get('NOTIFY_SOCKET', '')
+        """Return the watchdog of this process."""
+        manager = ServiceManager(environment.get('NOTIFY_SOCKET', ''))
         text = environment.get('WATCHDOG_USEC', '')
         process = environment.get('WATCHDOG_PID', str(os.getpid()))
-        if not address or not text.isdecimal() or process != str(os.getpid()):
-            return cls('', 0.0)
-        seconds = int(text) / _MICRO
-        return cls(address if seconds else '', seconds / _SHARE)
+        if not text.isdecimal() or process != str(os.getpid()):
+            return cls(manager, 0.0)
+        return cls(manager, int(text) / _MICRO / _SHARE)
 
     @property
     def is_expected(self) -> bool:
         """The notifications that systemd expects must be sent."""
-        return bool(self._address)
+        return self.manager.is_present and self._interval > 0
 
     def start(self, daemon: object) -> None:
         """Send notifications in a thread from now on, if systemd expects them."""
@@ -79,18 +101,11 @@ class Watchdog:
             if names and not self._stopping.is_set():
                 LOG.error('Threads have ended: %s. Exiting.', ', '.join(names))
                 os._exit(1)
-            self._notify()
+            self.manager.notify(_ALIVE)
             if self._stopping.is_set():
                 threading.Event().wait(self._interval)
             else:
                 self._stopping.wait(self._interval)
-
-    def _notify(self) -> None:
-        try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-                sender.sendto(_ALIVE, self._address)
-        except OSError as error:
-            LOG.warning('Cannot notify systemd: %s', error)
 
 
 def list_ended_threads(daemon: object) -> list[str]:

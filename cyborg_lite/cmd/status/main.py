@@ -6,7 +6,7 @@ from cyborg_lite import runtime  # isort: skip  # must be imported first: it may
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Final
@@ -25,7 +25,7 @@ from cyborg_lite.db.attention import list_attention
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.model.attention import AttentionItem, Severity
+from cyborg_lite.model.attention import AttentionItem, AttentionKind, Severity
 from cyborg_lite.model.hosts.services import Service
 from cyborg_lite.model.jobs import JobCount, JobState
 
@@ -70,6 +70,7 @@ def _check_conductor(conf: cfg.ConfigOpts) -> int:
     with database.open_database(conf) as db:
         daemons = db.read(services.list_services)
         current = db.read(clock.read_time_before, 0)
+        items = db.read(list_attention)
     ages = [
         _heartbeat_age(daemon, current)
         for daemon in daemons
@@ -78,10 +79,14 @@ def _check_conductor(conf: cfg.ConfigOpts) -> int:
     if not ages:
         print(f'No conductor has ever started on host {conf.host}.')
         return 1
+    faults = _find_faults(items)
     is_down = min(ages) > _MISSED_HEARTBEATS * _CONDUCTOR_HEARTBEAT
-    state = 'down' if is_down else 'up'
+    fault = '' if is_down else faults.get((_CONDUCTOR, conf.host), '')
+    state = 'down' if is_down else 'not ready' if fault else 'up'
     print(f'{_CONDUCTOR} on {conf.host}: {state}, last heartbeat {min(ages):.0f} s ago')
-    return int(is_down)
+    if fault:
+        print(fault)
+    return int(is_down or bool(fault))
 
 
 def _show(conf: cfg.ConfigOpts) -> int:
@@ -95,7 +100,12 @@ def _show(conf: cfg.ConfigOpts) -> int:
     )
     ages = {daemon.uuid: _heartbeat_age(daemon, current) for daemon in daemons}
     down = {uuid for uuid, age in ages.items() if age > down_after}
-    tables = _daemon_rows(daemons, ages, down), _job_rows(counts)
+    states = {
+        daemon.uuid: 'not ready'
+        for daemon in daemons
+        if (daemon.binary, daemon.host) in _find_faults(items)
+    } | dict.fromkeys(down, 'down')
+    tables = _daemon_rows(daemons, ages, states), _job_rows(counts)
     if is_json(conf):
         daemon_rows, job_rows = map(_name_columns, tables)
         job_rows = [row for row in job_rows if row['jobs'] != _NO_JOB]
@@ -129,6 +139,15 @@ def _describe(item: AttentionItem) -> str:
     )
 
 
+def _find_faults(items: Iterable[AttentionItem]) -> dict[tuple[str, str], str]:
+    """Return why daemons are not ready, by binary and host."""
+    return {
+        (item.object_name, item.hostname): item.reason
+        for item in items
+        if item.kind is AttentionKind.NOT_READY
+    }
+
+
 def _name_columns(rows: Sequence[Sequence[object]]) -> list[dict[str, object]]:
     """Return the rows as JSON objects, whose keys are the headings."""
     names = [str(name).lower().replace(' ', '_') for name in rows[0]]
@@ -141,7 +160,7 @@ def _heartbeat_age(daemon: Service, current: datetime) -> float:
 
 
 def _daemon_rows(
-    daemons: Iterable[Service], ages: Mapping[str, float], down: Set[str]
+    daemons: Iterable[Service], ages: Mapping[str, float], states: Mapping[str, str]
 ) -> list[Sequence[object]]:
     rows: list[Sequence[object]] = [
         ('DAEMON', 'HOST', 'VERSION', 'STARTED', 'LAST HEARTBEAT', 'STATE')
@@ -149,7 +168,7 @@ def _daemon_rows(
     for daemon in sorted(daemons, key=lambda daemon: (daemon.binary, daemon.host)):
         started = daemon.started_at.isoformat(sep=' ', timespec='seconds')
         heartbeat = f'{ages[daemon.uuid]:.0f} s ago'
-        state = 'down' if daemon.uuid in down else 'up'
+        state = states.get(daemon.uuid, 'up')
         subject = daemon.binary, daemon.host, daemon.version
         rows.append((*subject, started, heartbeat, state))
     return rows

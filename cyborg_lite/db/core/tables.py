@@ -95,6 +95,21 @@ class Service(Base):
         return and_(cls.binary == AGENT, cls.host == hostname)
 
 
+class Fault(Base):
+    """A fault of a daemon that conductors have seen lately."""
+
+    __tablename__ = 'faults'
+    __table_args__ = (UniqueConstraint('kind', 'host', 'name'),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(String(32))  # a value of AttentionKind
+    host: Mapped[str] = mapped_column(String(255))  # empty: not known
+    name: Mapped[str] = mapped_column(String(64))  # of the daemon
+    reason: Mapped[str] = mapped_column(Text)
+    since: Mapped[datetime] = mapped_column(default=now)
+    seen_at: Mapped[datetime] = mapped_column(default=now)
+
+
 class Device(_Timed, _Numbered, Base):
     """A device that an agent has reported."""
 

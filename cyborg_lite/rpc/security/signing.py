@@ -71,18 +71,18 @@ class Signer:
         keys: Keys,
         *,
         is_required: bool = True,
-        count_refusal: Callable[[str], None] = lambda _reason: None,
+        note_refusal: Callable[[str, str], None] = lambda _reason, _sender: None,
     ) -> None:
         """Choose the random epoch of this process.
 
         :param own: this daemon
         :param is_required: False: messages without a signature are accepted
-        :param count_refusal: called with the reason for each refused message
+        :param note_refusal: called with reason and sender of each refused message
         """
         self.is_required = is_required
         self._own = own
         self._keys = keys
-        self._count_refusal = count_refusal
+        self._note_refusal = note_refusal
         self._epoch = secrets.token_urlsafe(8)
         self._numbers = itertools.count(1)
         self._guard = ReplayGuard()
@@ -94,9 +94,12 @@ class Signer:
         """Check whether this daemon is a conductor."""
         return self._own.role is Role.CONDUCTOR
 
-    def observe_refusals(self, count: Callable[[str], None]) -> None:
-        """Set the function that is called with the reason for each refused message."""
-        self._count_refusal = count
+    def observe_refusals(self, note: Callable[[str, str], None]) -> None:
+        """Set the function that is called with reason and sender of a refused message.
+
+        The sender of a message without a valid signature is what the message states.
+        """
+        self._note_refusal = note
 
     # --- requests ---
 
@@ -166,7 +169,7 @@ class Signer:
 
         :param reason: one of few; it is a label of the metric
         """
-        self._count_refusal(reason)
+        self._note_refusal(reason, sender)
         entry = f'{reason} {sender}'
         if entry not in self._logged and len(self._logged) < _MAX_LOGGED:
             self._logged.add(entry)

@@ -51,7 +51,7 @@ def test_ready_conductor_silent_returns_503_with_reason() -> None:
 
 def test_readiness_is_asked_once_a_second() -> None:
     registry, seconds = ServiceRegistry(), [0.0]
-    readiness = Readiness(connect(registry), lambda: seconds[0])
+    readiness = Readiness(connect(registry), clock=lambda: seconds[0])
     assert readiness.find_failure()
     registry.answers = True
     seconds[0] = 0.5

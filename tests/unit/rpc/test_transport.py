@@ -301,32 +301,35 @@ def test_connect_passes_lock_path_to_library(
         cfg.CONF.set_default('lock_path', before, 'oslo_concurrency')
 
 
-@pytest.mark.parametrize(
-    ('option', 'reason'),
-    [
-        ('', 'requires a directory in .* lock_path'),
-        ('lock_path = {file}/locks\n', 'cannot create files in .*: Not a directory'),
-    ],
-)
-def test_connect_queue_manager_without_locks_is_refused(
+@pytest.mark.parametrize('has_directory', [False, True])
+def test_queue_manager_without_lock_files_is_fault(
     conf: cfg.ConfigOpts,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    option: str,
-    reason: str,
+    *,
+    has_directory: bool,
 ) -> None:
     # The library reads the start time of the group leader, which may have ended.
     monkeypatch.setattr(os, 'getpgrp', os.getpid)
     file = tmp_path / 'queues.conf'
+    option = f'lock_path = {file}/locks\n' if has_directory else ''
     file.write_text(
         '[oslo_messaging_rabbit]\nuse_queue_manager = true\n'
-        '[oslo_concurrency]\n' + option.format(file=file)
+        f'[oslo_concurrency]\n{option}'
     )
     conf(['--config-file', str(file)])
     conf.set_override('transport_url', 'rabbit://nobody@127.0.0.1:1/')
     before = cfg.CONF.oslo_concurrency.lock_path
-    with pytest.raises(ConfigurationError, match=reason):
-        transport.connect(conf)
+    if has_directory:
+        transport.connect(conf).cleanup()
+        fault = transport.find_lock_fault(conf)
+        assert 'cannot create files' in fault
+        assert 'Not a directory' in fault
+        file.unlink()
+        assert not transport.find_lock_fault(conf)
+    else:
+        with pytest.raises(ConfigurationError, match='requires a directory'):
+            transport.connect(conf)
     cfg.CONF.set_default('lock_path', before, 'oslo_concurrency')
 
 

@@ -34,7 +34,7 @@ FINGERPRINTS: Final = {
     'AttributeDeclaration': '81c64afaa975',
     'AttributeType': '721a0b93c35c',
     'AttentionItem': 'ef3175ff864d',
-    'AttentionKind': 'cf2e2456a8c5',
+    'AttentionKind': '148b29c26adc',
     'Availability': '6727b279d803',
     'Binding': 'ab3e2237803a',
     'Bitstream': '1dc44afd20e1',

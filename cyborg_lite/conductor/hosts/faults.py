@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of daemons that this conductor sees, for the list of what needs attention."""
+
+import threading
+from typing import Final
+
+from oslo_log import log
+
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import faults
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.model.attention import MAX_ITEMS, AttentionKind
+from cyborg_lite.model.hosts.faults import Fault, FaultKey
+
+LOG = log.getLogger(__name__)
+
+_WRITE_INTERVAL: Final = 2.0  # seconds
+_MAX_HOST: Final = 255  # characters
+# Reasons for which a conductor refuses all messages of a daemon.
+_BAD_KEY: Final = frozenset({'wrong signature', 'no key'})
+
+
+class FaultLog:
+    """Collects faults, and writes them in batches. Thread-safe."""
+
+    def __init__(
+        self, database: Database, lifetime: float, stopping: threading.Event
+    ) -> None:
+        """Store the arguments.
+
+        :param lifetime: seconds after which a fault that is not seen again has ended
+        """
+        self._database = database
+        self._lifetime = lifetime
+        self._stopping = stopping
+        self._lock = threading.Lock()
+        # Reasons of the faults that are not written yet; empty: the fault has ended.
+        self._reasons: dict[FaultKey, str] = {}
+
+    def note(self, kind: AttentionKind, host: str, name: str, reason: str) -> None:
+        """Note that a fault exists now.
+
+        :param reason: empty: the fault has ended
+        """
+        key = FaultKey(kind, host, name)
+        with self._lock:
+            if key in self._reasons or len(self._reasons) < MAX_ITEMS:
+                self._reasons[key] = reason
+
+    def note_refusal(self, reason: str, sender: str) -> None:
+        """Note a daemon whose messages are refused.
+
+        :param sender: role and host, as the message states them
+        """
+        role, _, host = sender.partition(':')
+        is_daemon = role in ('agent', 'api') and len(host) <= _MAX_HOST
+        if is_daemon and reason in _BAD_KEY:
+            kind, name = AttentionKind.NOT_READY, f'cyborg-lite-{role}'
+            self.note(kind, host, name, f'Its messages are refused: {reason}.')
+
+    def run(self) -> None:
+        """Write the faults until the stop event is set."""
+        while not self._stopping.wait(_WRITE_INTERVAL):
+            try:
+                self.write()
+            except CyborgError as error:
+                LOG.error('Writing the faults of daemons failed: %s', error.text)
+            except Exception:  # a programming error must not end the thread
+                LOG.exception('Writing the faults of daemons failed')
+
+    def write(self) -> None:
+        """Write what was noted since the last call, and delete what has ended.
+
+        :raises CyborgError: the database does not answer
+        """
+        with self._lock:
+            reasons, self._reasons = self._reasons, {}
+        current = [Fault(*key, reason) for key, reason in reasons.items() if reason]
+        former = [key for key, reason in reasons.items() if not reason]
+        self._database.write(faults.record_faults, current, former, self._lifetime)
