@@ -3,13 +3,15 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Any, Final, Self
 from urllib.parse import quote
 
 from oslo_config import cfg
 from oslo_log import log
 
 from cyborg_lite.clients import session
+from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.model.ownership.instance_recovery import NovaInstance
 
 LOG = log.getLogger(__name__)
 
@@ -22,6 +24,7 @@ _VM_STATE: Final = 'OS-EXT-STS:vm_state'
 _SPAWNED: Final = frozenset({'active', 'resized'})
 _DELETED: Final = 'deleted'
 _TASK: Final = 'OS-EXT-STS:task_state'
+_PROFILE: Final = 'accel:device_profile'  # an extra spec
 _PAGE_SIZE: Final = 1000  # the default limit of Nova
 _ERROR_KEY: Final = 'itemNotFound'  # in each answer of Nova with status 404
 
@@ -156,6 +159,24 @@ class Nova:
             return None
         node = instance.get(_NODE)
         return None if node is None else str(node)
+
+    def describe_instance(self, uuid: str) -> NovaInstance | None:
+        """Return an instance with what its flavor requests; None: it does not exist.
+
+        :raises ServiceUnavailable: Nova does not answer, or is not configured
+        """
+        if self._remote is None:
+            raise ServiceUnavailable(what='Nova')
+        server: Mapping[str, Any] | None = _find_instance(self._remote, uuid)
+        if server is None or server.get(_VM_STATE) == _DELETED:
+            return None
+        return NovaInstance(
+            node=server.get(_NODE),
+            project_id=server['tenant_id'],
+            device_profile=server['flavor'].get('extra_specs', {}).get(_PROFILE),
+            vm_state=server.get(_VM_STATE, ''),
+            task=server.get(_TASK),
+        )
 
     def is_migration(self, uuid: str) -> bool:
         """Check whether a consumer of Placement is one of the last 1,000 migrations.

@@ -699,6 +699,11 @@ class Agents(Protocol):
     ) -> None:
         """Release the handles; ignore handles that are not prepared. Safe to repeat."""
 
+    def list_handles(
+        self, context: RequestContext, host: str
+    ) -> tuple[HostHandle, ...]:
+        """Return all handles that the agent stores as prepared."""
+
     # Nova waits for the result.
     @Terms(timeout=5.0)
     def read_boot_id(self, context: RequestContext, host: str) -> str:

@@ -112,9 +112,14 @@ def add_arqs(database: Database, number: int, project: str = PROJECT) -> list[st
     return [arq.uuid for arq in database.write(arqs.create_arqs, name, project)]
 
 
-def add_profile(database: Database, groups: list[dict[str, str]]) -> str:
-    """Add a device profile and return its name."""
-    name = f'profile-{uuid4()}'
+def add_profile(
+    database: Database, groups: list[dict[str, str]], name: str = ''
+) -> str:
+    """Add a device profile and return its name.
+
+    :param name: empty: a random one
+    """
+    name = name or f'profile-{uuid4()}'
     database.write(_add_profile, name, groups)
     return name
 

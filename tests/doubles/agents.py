@@ -15,6 +15,7 @@ from cyborg_lite.model.devices.modes import (
     ModeOrder,
     list_inventory,
 )
+from cyborg_lite.model.hosts.events import HostHandle
 from cyborg_lite.model.inventory.host_report import Device
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.interface import Agents
@@ -35,6 +36,7 @@ class FakeAgents(Agents):
         self.cards: dict[str, Device] = {}  # by address: cards that can be loaded
         self.loads: list[LoadOrder] = []
         self.boot_id = ''
+        self.handles: dict[str, tuple[HostHandle, ...]] = {}  # by host: all prepared
         self.connecting = False  # True: the drivers connect all handles
         self.connected: list[AllocatedHandle] = []
         # Changes the answer of ``prepare``.
@@ -63,6 +65,12 @@ class FakeAgents(Agents):
     ) -> None:
         self._record_call('release', host, handles)
         self.prepared -= {handle.uuid for handle in handles}
+
+    def list_handles(
+        self, context: RequestContext, host: str
+    ) -> tuple[HostHandle, ...]:
+        self._record_call('list_handles', host, [])
+        return self.handles.get(host, ())
 
     def read_boot_id(self, context: RequestContext, host: str) -> str:
         self._record_call('read_boot_id', host, [])

@@ -5,6 +5,8 @@ from collections.abc import Collection
 
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
+from cyborg_lite.model.ownership.instance_recovery import NovaInstance
+from tests.builders.rows import PROJECT
 
 
 class FakeInstances(Nova):
@@ -15,6 +17,9 @@ class FakeInstances(Nova):
         self.migrations: set[str] = set()
         self.busy: set[str] = set()
         """Instances with a running task."""
+        self.profiles: dict[str, str] = {}
+        """Device profile that the flavor of an instance names."""
+        self.project = PROJECT
         self.is_down = False
         self.configured = True
         self.hidden = False
@@ -40,3 +45,14 @@ class FakeInstances(Nova):
 
     def is_migration(self, uuid: str) -> bool:
         return uuid in self.migrations
+
+    def describe_instance(self, uuid: str) -> NovaInstance | None:
+        if uuid not in self.hosts:
+            return None
+        return NovaInstance(
+            self.hosts[uuid],
+            self.project,
+            self.profiles.get(uuid),
+            'active',
+            'rebooting' if uuid in self.busy else None,
+        )

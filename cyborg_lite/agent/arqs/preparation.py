@@ -33,7 +33,7 @@ from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.drivers import DeviceGone, DriverError
 from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
 from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
-from cyborg_lite.model.hosts.events import HostEventKind
+from cyborg_lite.model.hosts.events import HostEventKind, HostHandle
 from cyborg_lite.rpc.dispatcher import serves_host
 from cyborg_lite.rpc.interface import Agents
 
@@ -130,6 +130,11 @@ class Preparation:
                 if self._select_stored([handle]):
                     driver.connect(handle)
                     LOG.info('Connected handle %s', handle.key)
+
+    @serves_host(Agents.list_handles)
+    def list_handles(self) -> tuple[HostHandle, ...]:
+        entries = self._cache.handles.values()
+        return tuple(HostHandle.describe(entry.handle) for entry in entries)
 
     def _find_driver(self, handle: AllocatedHandle) -> Driver | None:
         return self._discovery.find_driver(handle.control_address)

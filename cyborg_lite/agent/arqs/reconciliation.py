@@ -69,7 +69,7 @@ class Reconciliation:
     ) -> float:
         """Compare the handles; return the seconds until the next comparison."""
         context = daemon_context()
-        prepared = [_describe(handle) for handle in handles.values()]
+        prepared = [HostHandle.describe(handle) for handle in handles.values()]
         comparison = conductor.reconcile_handles(context, self._hostname, prepared)
         uuids = comparison.abandoned
         if comparison.unmentioned:
@@ -89,14 +89,3 @@ class Reconciliation:
             )
         if handles:
             self._release(handles)
-
-
-def _describe(handle: AllocatedHandle) -> HostHandle:
-    return HostHandle(
-        uuid=handle.uuid,
-        arq_uuid=handle.arq_uuid,
-        instance_uuid=handle.instance_uuid,
-        deployable_name=handle.deployable_name,
-        key=handle.key,
-        generation=handle.generation,
-    )

@@ -23,6 +23,7 @@ from cyborg_lite.cmd.manage import (
     init,
     ownership,
     placement,
+    recover,
     topology,
 )
 from cyborg_lite.cmd.support.json_output import run_command
@@ -55,7 +56,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _add_parsers(parsers: Parsers) -> None:
     parsers.required = True
-    groups = audit, device, cleaning, placement, ownership, agents, topology, init
+    groups = (
+        audit,
+        recover,
+        device,
+        cleaning,
+        placement,
+        ownership,
+        agents,
+        topology,
+        init,
+    )
     for group in groups:
         group.add_parsers(parsers)
     # Commands outside the service, such as the import.

@@ -55,6 +55,23 @@ class HostHandle:
     key: str
     generation: int  # handle generation
 
+    @classmethod
+    def describe(cls, handle: AllocatedHandle) -> 'HostHandle':
+        """Describe a handle that the agent stores."""
+        return cls(
+            uuid=handle.uuid,
+            arq_uuid=handle.arq_uuid,
+            instance_uuid=handle.instance_uuid,
+            deployable_name=handle.deployable_name,
+            key=handle.key,
+            generation=handle.generation,
+        )
+
+    @property
+    def unit(self) -> tuple[str, str]:
+        """The unit on its host, whatever uuid the handle has."""
+        return self.deployable_name, self.key
+
 
 @dataclass(frozen=True, slots=True)
 class HandleComparison:

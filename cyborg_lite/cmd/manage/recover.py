@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cyborg-lite-manage recover``: rebuilds the ARQs that a database has lost."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from oslo_config import cfg
+
+from cyborg_lite.clients.nova import Nova
+from cyborg_lite.clients.placement import Placement
+from cyborg_lite.cmd.support import database, message_keys
+from cyborg_lite.cmd.support.json_output import print_records
+from cyborg_lite.cmd.support.parsers import Parsers, add_command
+from cyborg_lite.cmd.support.text_table import Columns
+from cyborg_lite.conductor.ownership.allocations import AllocationCheck, Pace
+from cyborg_lite.conductor.ownership.instance_recovery import InstanceRecovery
+from cyborg_lite.model.ownership.instance_recovery import RecoveryAction, RecoveryStep
+from cyborg_lite.rpc import transport
+from cyborg_lite.rpc.client import connect_agents
+from cyborg_lite.rpc.security.keys import Role
+
+# Outcomes. Programs parse them in the JSON output, so the values do not change.
+_PLANNED: Final = 'planned'
+_DONE: Final = 'done'
+_CHANGED: Final = 'changed meanwhile'
+_UNEXPLAINED: Final = 'unexplained'
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A step and its outcome."""
+
+    step: RecoveryStep
+    outcome: str
+
+    def as_json(self) -> dict[str, object]:
+        """Return the JSON object; its keys are stable."""
+        step = self.step
+        return {
+            'host': step.hostname,
+            'instance': step.instance_uuid,
+            'action': step.action,
+            'units': [unit.key for unit in step.units],
+            'arqs': [arq.uuid for arq in step.arqs],
+            'replaced_arqs': list(step.outdated),
+            'outcome': self.outcome,
+            'reason': step.reason,
+        }
+
+
+_COLUMNS: Final[Columns] = {
+    'HOST': lambda line: line.step.hostname,
+    'INSTANCE': lambda line: line.step.instance_uuid,
+    'UNITS': lambda line: line.step.keys,
+    'ACTION': lambda line: line.step.action,
+    'OUTCOME': 'outcome',
+    'REASON': lambda line: line.step.reason,
+}
+
+
+def add_parsers(parsers: Parsers) -> None:
+    parser = add_command(
+        parsers,
+        'recover',
+        'rebuild the ARQs that a restored or empty database lacks, from what agents, '
+        'Placement and Nova say; the exit status is 1 if an instance remains',
+        _recover,
+        has_table=True,
+    )
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument(
+        '--plan', action='store_true', help='only show what --apply writes (default)'
+    )
+    modes.add_argument('--apply', action='store_true', help='write it, host by host')
+
+
+def _recover(conf: cfg.ConfigOpts) -> int:
+    applies = conf.command.apply
+    with _open_recovery(conf) as recovery:
+        lines = [
+            Line(step, _apply(recovery, step) if applies else _name_plan(step))
+            for step in recovery.plan()
+        ]
+    empty = 'No instance lacks an ARQ: nothing to do.'
+    print_records(conf, lines, _COLUMNS, empty, Line.as_json)
+    return int(any(line.outcome != _DONE for line in lines))
+
+
+def _name_plan(step: RecoveryStep) -> str:
+    return _UNEXPLAINED if step.action is RecoveryAction.NONE else _PLANNED
+
+
+def _apply(recovery: InstanceRecovery, step: RecoveryStep) -> str:
+    if step.action is RecoveryAction.NONE:
+        return _UNEXPLAINED
+    return _DONE if recovery.apply(step) else _CHANGED
+
+
+@contextmanager
+def _open_recovery(conf: cfg.ConfigOpts) -> Iterator[InstanceRecovery]:
+    """Connect to the database, the message bus and the other services."""
+    signer = message_keys.create_signer(conf, Role.CONDUCTOR)
+    bus = transport.connect(conf, signer=signer, is_daemon=False)
+    try:
+        with database.open_database(conf) as db:
+            nova, placement = Nova.from_config(conf), Placement.from_config(conf)
+            pace = Pace(conf.conductor.audit_rate, time.sleep)
+            yield InstanceRecovery(
+                db,
+                nova,
+                connect_agents(bus, conf.conductor.agent_timeout),
+                AllocationCheck(db, placement, nova, pace),
+            )
+    finally:
+        bus.cleanup()
