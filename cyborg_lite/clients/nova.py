@@ -11,7 +11,7 @@ from oslo_log import log
 
 from cyborg_lite.clients import session
 from cyborg_lite.errors.daemons import ServiceUnavailable
-from cyborg_lite.model.ownership.instance_recovery import NovaInstance
+from cyborg_lite.model.arqs.instance_recovery import NovaInstance
 
 LOG = log.getLogger(__name__)
 

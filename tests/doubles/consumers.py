@@ -59,6 +59,10 @@ class FakeConsumers(Placement):
             raise ServiceUnavailable(what='Placement')
         return ()
 
+    def list_hosts_with_trait(self, trait: str) -> frozenset[str]:
+        """Return no host: tests of a bind have no compute nodes."""
+        return frozenset()
+
     def get_usages(self, uuid: str) -> Mapping[str, int]:
         if self.is_down:
             raise ServiceUnavailable(what='Placement')

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
-from cyborg_lite.model.ownership.instance_recovery import NovaInstance
+from cyborg_lite.model.arqs.instance_recovery import NovaInstance
 from tests.builders.rows import PROJECT
 
 

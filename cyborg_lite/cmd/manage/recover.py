@@ -15,9 +15,9 @@ from cyborg_lite.cmd.support import database, message_keys
 from cyborg_lite.cmd.support.json_output import print_records
 from cyborg_lite.cmd.support.parsers import Parsers, add_command
 from cyborg_lite.cmd.support.text_table import Columns
+from cyborg_lite.conductor.arqs.instance_recovery import InstanceRecovery
 from cyborg_lite.conductor.ownership.allocations import AllocationCheck, Pace
-from cyborg_lite.conductor.ownership.instance_recovery import InstanceRecovery
-from cyborg_lite.model.ownership.instance_recovery import RecoveryAction, RecoveryStep
+from cyborg_lite.model.arqs.instance_recovery import RecoveryAction, RecoveryStep
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_agents
 from cyborg_lite.rpc.security.keys import Role
@@ -26,6 +26,7 @@ from cyborg_lite.rpc.security.keys import Role
 _PLANNED: Final = 'planned'
 _DONE: Final = 'done'
 _CHANGED: Final = 'changed meanwhile'
+_KEPT: Final = 'kept'
 _UNEXPLAINED: Final = 'unexplained'
 
 
@@ -80,22 +81,17 @@ def add_parsers(parsers: Parsers) -> None:
 def _recover(conf: cfg.ConfigOpts) -> int:
     applies = conf.command.apply
     with _open_recovery(conf) as recovery:
-        lines = [
-            Line(step, _apply(recovery, step) if applies else _name_plan(step))
-            for step in recovery.plan()
-        ]
+        lines = [Line(s, _find_outcome(recovery, s, applies)) for s in recovery.plan()]
     empty = 'No instance lacks an ARQ: nothing to do.'
     print_records(conf, lines, _COLUMNS, empty, Line.as_json)
-    return int(any(line.outcome != _DONE for line in lines))
+    return int(any(line.outcome not in (_DONE, _KEPT) for line in lines))
 
 
-def _name_plan(step: RecoveryStep) -> str:
-    return _UNEXPLAINED if step.action is RecoveryAction.NONE else _PLANNED
-
-
-def _apply(recovery: InstanceRecovery, step: RecoveryStep) -> str:
-    if step.action is RecoveryAction.NONE:
-        return _UNEXPLAINED
+def _find_outcome(recovery: InstanceRecovery, step: RecoveryStep, applies: bool) -> str:
+    if not step.is_change:
+        return _KEPT if step.action is RecoveryAction.KEEP else _UNEXPLAINED
+    if not applies:
+        return _PLANNED
     return _DONE if recovery.apply(step) else _CHANGED
 
 

@@ -68,7 +68,9 @@ def list_compared(
 
     They are occupied, or bound ARQs own them and the host must have prepared them.
     """
-    compared = or_(AttachHandle.uuid.in_(uuids), _OCCUPIED, _MUST_BE_PREPARED)
+    # A recovery has withheld units that no host prepares.
+    occupied = and_(_OCCUPIED, AttachHandle.needs_host.is_(True))
+    compared = or_(AttachHandle.uuid.in_(uuids), occupied, _MUST_BE_PREPARED)
     return _fetch(session, _select(host).where(compared))
 
 

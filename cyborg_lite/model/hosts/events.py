@@ -3,7 +3,7 @@
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 
 from cyborg_lite.model.devices.devices import AllocatedHandle
@@ -58,14 +58,7 @@ class HostHandle:
     @classmethod
     def describe(cls, handle: AllocatedHandle) -> 'HostHandle':
         """Describe a handle that the agent stores."""
-        return cls(
-            uuid=handle.uuid,
-            arq_uuid=handle.arq_uuid,
-            instance_uuid=handle.instance_uuid,
-            deployable_name=handle.deployable_name,
-            key=handle.key,
-            generation=handle.generation,
-        )
+        return cls(**{item.name: getattr(handle, item.name) for item in fields(cls)})
 
     @property
     def unit(self) -> tuple[str, str]:

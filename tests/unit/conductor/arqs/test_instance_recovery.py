@@ -9,17 +9,18 @@ import pytest
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite.conductor.arqs.instance_recovery import InstanceRecovery
 from cyborg_lite.conductor.ownership.allocations import AllocationCheck, Pace
-from cyborg_lite.conductor.ownership.instance_recovery import InstanceRecovery
 from cyborg_lite.db.arqs import arqs as arq_rows
 from cyborg_lite.db.arqs import attach_handles
+from cyborg_lite.db.arqs import instance_recovery as store
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import Arq, AttachHandle, DeviceProfile
+from cyborg_lite.db.core.tables import Arq, AttachHandle, DeviceProfile, Service
 from cyborg_lite.db.jobs import administration
-from cyborg_lite.db.ownership import instance_recovery as store
 from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.arqs.instance_recovery import RecoveryAction, RecoveryStep
 from cyborg_lite.model.hosts.events import HostHandle
-from cyborg_lite.model.ownership.instance_recovery import RecoveryAction, RecoveryStep
+from cyborg_lite.model.hosts.services import AGENT
 from cyborg_lite.model.queries import Query
 from tests.builders.bound_arqs import bind_arqs, read_history
 from tests.builders.database_backups import back_up, restore
@@ -39,6 +40,7 @@ class Site:
         self.database = database
         self.consumers, self.nova = FakeConsumers(), FakeInstances()
         self.agents = FakeAgents()
+        self.database.write(_add_agent)
 
     def boot(
         self, providers: Sequence[str], groups: Sequence[dict[str, str]] = ()
@@ -63,8 +65,10 @@ class Site:
 
     def show(self, instance: str) -> Shown:
         query = Query(filters={'instance_uuid': (instance,)})
-        shown = self.database.read(arq_rows.list_arqs, query, Scope(project_id=None))
-        assert {arq.state for arq in shown} <= {'Bound'}
+        listed_arqs = self.database.read(
+            arq_rows.list_arqs, query, Scope(project_id=None)
+        )
+        assert {arq.state for arq in listed_arqs} <= {'Bound'}
         return sorted(
             (
                 arq.uuid,
@@ -72,7 +76,7 @@ class Site:
                 arq.attach_handle_uuid,
                 arq.device_profile_group_id,
             )
-            for arq in shown
+            for arq in listed_arqs
         )
 
     @property
@@ -101,13 +105,19 @@ class Site:
         return self.database.read(lambda session: list(session.scalars(column)))
 
 
+def _add_agent(session: Session) -> None:
+    session.add(
+        Service(uuid=str(uuid4()), binary=AGENT, host=HOST, version='1', digest='d')
+    )
+
+
 def _lose_arqs(session: Session) -> None:
     empty = {'arq_uuid': None, 'generation': 0, 'bind_generation': 0}
     session.execute(update(AttachHandle).values(**empty))
     session.execute(delete(Arq))
     for number in session.scalars(select(AttachHandle.id)).all():
-        one = update(AttachHandle).where(AttachHandle.id == number)
-        session.execute(one.values(uuid=str(uuid4())))
+        row = update(AttachHandle).where(AttachHandle.id == number)
+        session.execute(row.values(uuid=str(uuid4())))
 
 
 @pytest.fixture
@@ -135,15 +145,15 @@ def test_prepared_units_keep_arqs_and_handles(site: Site) -> None:
 
 
 def _delete_profile(site: Site, instance: str) -> None:
-    named = delete(DeviceProfile).where(
+    of_instance = delete(DeviceProfile).where(
         DeviceProfile.name == site.nova.profiles[instance]
     )
-    site.database.write(lambda session: session.execute(named))
+    site.database.write(lambda session: session.execute(of_instance))
 
 
 def _change_profile(site: Site, instance: str) -> None:
-    named = update(DeviceProfile).values(groups=[{'resources:PGPU': '2'}])
-    site.database.write(lambda session: session.execute(named))
+    of_instance = update(DeviceProfile).values(groups=[{'resources:PGPU': '2'}])
+    site.database.write(lambda session: session.execute(of_instance))
 
 
 def _prepare_nothing(site: Site, instance: str) -> None:
@@ -153,15 +163,14 @@ def _prepare_nothing(site: Site, instance: str) -> None:
 def _claim_again(site: Site, instance: str) -> None:
     """Another instance, which lives, owns the unit in the database."""
     (provider,) = site.consumers.find_consumer(instance).providers  # type: ignore[union-attr]  # it has one
-    other = site.boot([provider])
+    successor = site.boot([provider])
     site.agents.handles[HOST] += ()
-    assert site.show(other)
+    assert site.show(successor)
 
 
 @pytest.mark.parametrize(
     ('lose', 'reason'),
     [
-        (lambda site, uuid: site.nova.hosts.pop(uuid), 'Nova has no such instance'),
         (lambda site, uuid: site.nova.busy.add(uuid), 'Nova changes the instance'),
         (lambda site, uuid: site.nova.hosts.update({uuid: 'x'}), 'instance on x'),
         (lambda site, uuid: site.nova.profiles.clear(), 'names no device profile'),
@@ -188,14 +197,33 @@ def test_missing_word_is_named_and_nothing_written(
     assert site.read_column('arq_uuid') == before
 
 
+def test_unit_of_deleted_instance_stays_prepared(site: Site) -> None:
+    card = add_card(site.database, 1, needs_host=True)
+    instance = site.boot([card])
+    site.lose_arqs()
+    del site.nova.hosts[instance]
+    (step,) = site.plan()
+    assert (step.action, step.keys) == (RecoveryAction.KEEP, step.units[0].key)
+    assert 'Nova has no such instance' in step.reason
+    assert site.apply() == [False]
+
+
+def test_host_without_report_is_no_empty_host(site: Site) -> None:
+    silent = update(Service).values(digest=None)
+    site.database.write(lambda session: session.execute(silent))
+    (step,) = site.plan()
+    assert (step.hostname, step.action) == (HOST, RecoveryAction.NONE)
+    assert 'has not reported' in step.reason
+
+
 def test_handle_without_instance_stays_held(site: Site) -> None:
     card = add_card(site.database, 1, needs_host=True)
     site.boot([card])
     site.lose_arqs()
     (handle,) = site.agents.handles[HOST]
     unknown = replace(handle, instance_uuid='')
-    gone = replace(handle, instance_uuid='', key='gone')
-    site.agents.handles[HOST] = unknown, gone
+    deviceless = replace(handle, instance_uuid='', key='gone')
+    site.agents.handles[HOST] = unknown, deviceless
     for step in site.plan()[-2:]:
         assert step.action is RecoveryAction.NONE
         assert f'stays prepared for ARQ {handle.arq_uuid}' in step.reason
@@ -281,6 +309,6 @@ def test_step_is_refused_after_a_change(site: Site, needs_host: bool) -> None:
     site.boot([card])
     site.lose_arqs()
     (step,) = site.plan()
-    other = site.boot([card])
+    successor = site.boot([card])
     assert site.recovery.apply(step) is False
-    assert len(site.show(other)) == 1
+    assert len(site.show(successor)) == 1

@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import insert, or_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.arqs import release
+from cyborg_lite.db.arqs import occupied_handles, release
 from cyborg_lite.db.arqs.history import record_step
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import read_now_ms, read_time_before
@@ -28,8 +28,7 @@ from cyborg_lite.db.core.tables import (
 from cyborg_lite.db.jobs import outbox, queue
 from cyborg_lite.db.profiles.rows import has_name
 from cyborg_lite.model.arqs.arqs import Actor, State
-from cyborg_lite.model.devices.cleaning import CleanState
-from cyborg_lite.model.ownership.instance_recovery import (
+from cyborg_lite.model.arqs.instance_recovery import (
     ProfileOptions,
     RebuiltArq,
     RecoveryAction,
@@ -37,6 +36,7 @@ from cyborg_lite.model.ownership.instance_recovery import (
     StoredArq,
     StoredUnit,
 )
+from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.providers.providers import valid_symbol
 
 RECOVERED: Final = 'Recovered'
@@ -76,8 +76,8 @@ def list_arqs(
     session: Session, instances: Collection[str], uuids: Collection[str]
 ) -> tuple[StoredArq, ...]:
     """Return the ARQs of instances, and those with the uuids."""
-    either = or_(Arq.instance_uuid.in_(instances), Arq.uuid.in_(uuids))
-    rows = session.execute(_ARQ.select().where(either).order_by(Arq.id))
+    is_listed = or_(Arq.instance_uuid.in_(instances), Arq.uuid.in_(uuids))
+    rows = session.execute(_ARQ.select().where(is_listed).order_by(Arq.id))
     return tuple(map(_ARQ.read, rows))
 
 
@@ -85,8 +85,8 @@ def list_profiles(
     session: Session, names: Collection[str]
 ) -> Mapping[str, ProfileOptions]:
     """Return the profiles with the current or former names, by that name."""
-    found = {name: _find_profile(session, name) for name in sorted(names)}
-    return {name: profile for name, profile in found.items() if profile is not None}
+    profiles = {name: _find_profile(session, name) for name in sorted(names)}
+    return {name: profile for name, profile in profiles.items() if profile is not None}
 
 
 def _find_profile(session: Session, name: str) -> ProfileOptions | None:
@@ -112,17 +112,16 @@ def _find_profile(session: Session, name: str) -> ProfileOptions | None:
 
 
 def apply_step(session: Session, step: RecoveryStep) -> bool:
-    """Write a step; return False if an ARQ or a unit has changed, or it is NONE."""
-    if step.action is RecoveryAction.NONE or not _lock_unchanged(session, step):
+    """Write a step; return False if an ARQ or a unit has changed."""
+    if not step.is_change or not _lock_unchanged(session, step):
         return False
     if step.action is RecoveryAction.REBUILD:
         _rebuild(session, step)
+    elif step.action is RecoveryAction.FREE:
+        uuids = [unit.uuid for unit in step.units]
+        occupied_handles.vacate(session, step.hostname, uuids)
     else:
-        is_hold = step.action is RecoveryAction.HOLD
-        values = {
-            'clean_state': CleanState.OCCUPIED if is_hold else CleanState.CLEAN,
-            'clean_reason': step.reason if is_hold else '',
-        }
+        values = {'clean_state': CleanState.OCCUPIED, 'clean_reason': step.reason}
         change(session, update(AttachHandle).where(_is_of(step)).values(**values))
     queue.add_job(session, queue.placement_sync_job(step.hostname))
     return True
@@ -135,9 +134,9 @@ def _is_of(step: RecoveryStep) -> Any:
 
 def _lock_unchanged(session: Session, step: RecoveryStep) -> bool:
     """Lock the ARQs, then the units; return False if any has changed."""
-    named = [arq.uuid for arq in step.arqs]
+    arq_uuids = [arq.uuid for arq in step.arqs]
     affected = or_(
-        Arq.uuid.in_([*named, *step.outdated]),
+        Arq.uuid.in_([*arq_uuids, *step.outdated]),
         Arq.instance_uuid == (step.instance_uuid if step.arqs else None),
     )
     locked = select(Arq.uuid).where(affected).order_by(Arq.id).with_for_update()

@@ -12,19 +12,22 @@ from oslo_log import log
 
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.conductor.ownership.allocations import AllocationCheck
+from cyborg_lite.db.arqs import instance_recovery as store
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.ownership import allocations, device_owners
-from cyborg_lite.db.ownership import instance_recovery as store
+from cyborg_lite.db.hosts import services
+from cyborg_lite.db.ownership import allocations
 from cyborg_lite.errors.base import CyborgError
-from cyborg_lite.model.hosts.events import HostHandle
-from cyborg_lite.model.hosts.message_rules import check_prepared_handles
-from cyborg_lite.model.ownership.instance_recovery import (
+from cyborg_lite.model.arqs.instance_recovery import (
     HostWitnesses,
     NovaInstance,
     RecoveryAction,
     RecoveryStep,
     plan_host,
 )
+from cyborg_lite.model.hosts.events import HostHandle
+from cyborg_lite.model.hosts.message_rules import check_prepared_handles
+from cyborg_lite.model.hosts.services import AGENT
+from cyborg_lite.model.traits import OWNER_CYBORG
 from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.interface import Agents
 
@@ -47,8 +50,18 @@ class InstanceRecovery:
             hides the instances of other projects
         """
         self.allocations.find_unowned()
-        for host in self.database.read(device_owners.list_hosts):
-            yield from plan_host(self._read_host(host))
+        agents = {
+            service.host: service.digest is not None
+            for service in self.database.read(services.list_services)
+            if service.binary == AGENT
+        }
+        hosts = self.allocations.placement.list_hosts_with_trait(OWNER_CYBORG)
+        for host in sorted(hosts | agents.keys()):
+            if agents.get(host):
+                yield from plan_host(self._read_host(host))
+                continue
+            reason = 'Its agent has not reported the devices of the host: start it.'
+            yield RecoveryStep(host, '', RecoveryAction.NONE, reason)
 
     def apply(self, step: RecoveryStep) -> bool:
         """Write a step; return False if the database has changed since it was planned.

@@ -28,7 +28,7 @@ _BUILDING: Final = 'building'  # a state of Nova
 
 
 class RecoveryAction(enum.StrEnum):
-    """What a step writes. The values are shown to operators."""
+    """Changes that a step writes. The values are shown to operators."""
 
     REBUILD = 'rebuild'
     """The ARQs of an instance, and their units."""
@@ -36,7 +36,10 @@ class RecoveryAction(enum.StrEnum):
     """Units of which an instance may use any."""
     FREE = 'free'
     """Units that an earlier step held, and that no allocation needs any more."""
+    KEEP = 'keep'
+    """Nothing: Nova has no such instance. Its units stay prepared or reserved."""
     NONE = 'none'
+    """Nothing: a word is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +116,22 @@ class RebuiltArq:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryStep:
-    """One instance, or the units of one provider, and what recovery does for them."""
+    """Change for one instance, or for units of one provider."""
 
     hostname: str
     instance_uuid: str
     action: RecoveryAction
-    reason: str  # of NONE and HOLD: the word that is missing
+    reason: str  # of NONE: the word that is missing
     units: tuple[StoredUnit, ...] = ()
     arqs: tuple[RebuiltArq, ...] = ()
     profile: ProfileOptions | None = None
     project_id: str = ''
     outdated: tuple[str, ...] = ()  # ARQs that the written ones replace
+
+    @property
+    def is_change(self) -> bool:
+        """Return True if the step writes something."""
+        return self.action not in (RecoveryAction.KEEP, RecoveryAction.NONE)
 
     @property
     def keys(self) -> str:
@@ -133,7 +141,7 @@ class RecoveryStep:
 
 @dataclass(frozen=True, slots=True)
 class HostWitnesses:
-    """What the database and the three witnesses know of one host."""
+    """Words of the database and the three witnesses about one host."""
 
     hostname: str
     units: Sequence[StoredUnit]
@@ -183,8 +191,8 @@ def plan_host(facts: HostWitnesses) -> tuple[RecoveryStep, ...]:
     """Return the steps of a host; each changes other units than all before it."""
     planner = _Planner(facts)
     steps = [planner.plan(instance) for instance in sorted(facts.list_suspects())]
-    held = [step for step in map(planner.hold, steps) if step is not None]
-    return (*steps, *held, *planner.free(), *planner.report_unknown())
+    holds = [step for step in map(planner.hold, steps) if step is not None]
+    return (*steps, *holds, *planner.free(), *planner.report_unknown())
 
 
 class _Planner:
@@ -197,7 +205,7 @@ class _Planner:
         for unit in facts.units:
             self._units[unit.rp_uuid].append(unit)
         self._prepared = {handle.unit: handle for handle in facts.prepared or ()}
-        self._taken: set[str] = set()  # uuids of the handles of the steps so far
+        self._taken_uuids: set[str] = set()  # uuids of the handles of the steps so far
 
     def plan(self, instance: str) -> RecoveryStep:
         """Return the step of an instance."""
@@ -210,11 +218,17 @@ class _Planner:
         step = RecoveryStep(
             self._facts.hostname, instance, RecoveryAction.NONE, '', units
         )
-        known = self._facts.instances.get(instance)
+        nova_instance = self._facts.instances.get(instance)
         reason = self._find_obstacle(instance, amounts)
-        if reason or known is None:
+        if instance in self._facts.instances and nova_instance is None:
+            reason = (
+                'Nova has no such instance. Its units are released when it has no '
+                'allocation either: run cyborg-lite-manage audit --apply later.'
+            )
+            return replace(step, action=RecoveryAction.KEEP, reason=reason)
+        if reason or nova_instance is None:
             return replace(step, reason=reason)
-        profile = self._facts.profiles[known.device_profile or '']
+        profile = self._facts.profiles[nova_instance.device_profile or '']
         choices = _assign_groups(profile, amounts, self._units)
         if choices is None:
             reason = (
@@ -226,7 +240,7 @@ class _Planner:
         if reason := self._find_contradiction(instance, arqs, units):
             return replace(step, reason=reason)
         units = tuple(arq.unit for arq in arqs if arq.unit is not None)
-        self._taken |= {unit.uuid for unit in units}
+        self._taken_uuids |= {unit.uuid for unit in units}
         return replace(
             step,
             action=RecoveryAction.REBUILD,
@@ -234,7 +248,7 @@ class _Planner:
             units=units,
             arqs=arqs,
             profile=profile,
-            project_id=known.project_id,
+            project_id=nova_instance.project_id,
             outdated=self._list_outdated(instance, arqs),
         )
 
@@ -246,13 +260,8 @@ class _Planner:
         """Return the word that is missing for an instance; empty: none is."""
         if instance not in self._facts.instances:
             return 'Nova is not configured.'
-        known = self._facts.instances[instance]
-        if known is None:
-            return (
-                'Nova has no such instance. Its host releases its units when it has no '
-                'allocation either: run cyborg-lite-manage audit --apply.'
-            )
-        if reason := self._find_fault(known):
+        nova_instance = self._facts.instances[instance]
+        if nova_instance is not None and (reason := self._find_fault(nova_instance)):
             return reason
         if not amounts:
             return 'Placement has no allocation: heal the allocations of the instance.'
@@ -261,20 +270,22 @@ class _Planner:
             return 'The agent of the host does not answer.'
         return ''
 
-    def _find_fault(self, known: NovaInstance) -> str:
+    def _find_fault(self, nova_instance: NovaInstance) -> str:
         """Return why the word of Nova does not suffice; empty: it does."""
-        if known.task is not None or known.vm_state == _BUILDING:
-            return f'Nova changes the instance ({known.task or known.vm_state}).'
-        if not self._is_here(known):
-            return f'Nova has the instance on {known.node or "no host"}.'
-        if known.device_profile is None:
+        if nova_instance.task is not None or nova_instance.vm_state == _BUILDING:
+            return f'Nova changes the instance ({nova_instance.task or nova_instance.vm_state}).'
+        if not self._is_here(nova_instance):
+            return f'Nova has the instance on {nova_instance.node or "no host"}.'
+        if nova_instance.device_profile is None:
             return 'Its flavor names no device profile.'
-        if known.device_profile not in self._facts.profiles:
-            return f'Device profile {known.device_profile} is missing: import it.'
+        if nova_instance.device_profile not in self._facts.profiles:
+            return (
+                f'Device profile {nova_instance.device_profile} is missing: import it.'
+            )
         return ''
 
-    def _is_here(self, known: NovaInstance) -> bool:
-        return (known.node or '').casefold() == self._facts.hostname.casefold()
+    def _is_here(self, nova_instance: NovaInstance) -> bool:
+        return (nova_instance.node or '').casefold() == self._facts.hostname.casefold()
 
     # --- units ---
 
@@ -320,14 +331,15 @@ class _Planner:
         return [
             unit
             for unit in self._units[provider]
-            if unit.uuid not in self._taken
+            if unit.uuid not in self._taken_uuids
             and not unit.in_use
             and (unit.is_free or unit.is_held or self._is_outdated(unit))
         ]
 
     def _list_users(self, provider: str) -> list[str]:
         """Return the consumers of a provider whose units are not known."""
-        return sorted(self._suspects & self._facts.allocations[provider].keys())
+        consumers = self._facts.allocations.get(provider, {})
+        return sorted(self._suspects & consumers.keys())
 
     def _is_outdated(self, unit: StoredUnit) -> bool:
         """Return True if Nova and Placement say that the ARQ of a unit is gone."""
@@ -338,10 +350,10 @@ class _Planner:
             return True  # its other ARQs prove that Nova has replaced all of them
         if instance in self._facts.allocations.get(unit.rp_uuid, {}):
             return False
-        known = self._facts.instances.get(instance)
-        if known is None:
+        nova_instance = self._facts.instances.get(instance)
+        if nova_instance is None:
             return instance in self._facts.instances
-        return not self._is_here(known)
+        return not self._is_here(nova_instance)
 
     def _find_contradiction(
         self, instance: str, arqs: Sequence[RebuiltArq], prepared: Sequence[StoredUnit]
@@ -367,14 +379,14 @@ class _Planner:
         names = {arq.uuid for arq in arqs}
         names |= {arq.handle.uuid for arq in arqs if arq.handle is not None}
         for unit in self._facts.units:
-            is_taken = unit.uuid in units
-            if is_taken and unit.arq_uuid and not self._is_outdated(unit):
+            is_taken_uuids = unit.uuid in units
+            if is_taken_uuids and unit.arq_uuid and not self._is_outdated(unit):
                 return (
                     f'ARQ {unit.arq_uuid} of instance {unit.instance_uuid} owns unit '
                     f'{unit.key} in the database, and neither Nova nor Placement says '
                     'that the instance has left it.'
                 )
-            if not is_taken and names & {unit.arq_uuid, unit.uuid}:
+            if not is_taken_uuids and names & {unit.arq_uuid, unit.uuid}:
                 return f'Unit {unit.key} has the same ARQ or uuid in the database.'
         return ''
 
@@ -393,11 +405,11 @@ class _Planner:
         self, instance: str, arqs: Sequence[RebuiltArq]
     ) -> list[StoredArq]:
         """Return the ARQs of the database that an instance does not have any more."""
-        named = {arq.uuid for arq in arqs}
+        arq_uuids = {arq.uuid for arq in arqs}
         return [
             item
             for item in self._facts.arqs
-            if item.instance_uuid == instance or item.uuid in named
+            if item.instance_uuid == instance or item.uuid in arq_uuids
         ]
 
     def _list_outdated(
@@ -412,7 +424,7 @@ class _Planner:
 
     def hold(self, step: RecoveryStep) -> RecoveryStep | None:
         """Return a step that holds all units that an instance may use, if any."""
-        if step.action is not RecoveryAction.NONE:
+        if step.action is RecoveryAction.REBUILD:
             return None
         amounts = self._facts.find_amounts(step.instance_uuid)
         units = [
@@ -423,7 +435,7 @@ class _Planner:
         ]
         if not units:
             return None
-        self._taken |= {unit.uuid for unit in units}
+        self._taken_uuids |= {unit.uuid for unit in units}
         return replace(
             step,
             action=RecoveryAction.HOLD,
@@ -434,19 +446,21 @@ class _Planner:
     def free(self) -> Iterator[RecoveryStep]:
         """Yield a step for each provider whose held units nobody can use any more."""
         for provider, units in sorted(self._units.items()):
-            held = tuple(u for u in units if u.is_held and u.uuid not in self._taken)
-            if held and not self._list_users_of(provider):
+            units_on_hold = tuple(
+                u for u in units if u.is_held and u.uuid not in self._taken_uuids
+            )
+            if units_on_hold and not self._list_users(provider):
                 reason = 'No allocation without an ARQ needs these units any more.'
                 yield RecoveryStep(
-                    self._facts.hostname, '', RecoveryAction.FREE, reason, held
+                    self._facts.hostname, '', RecoveryAction.FREE, reason, units_on_hold
                 )
 
-    def _list_users_of(self, provider: str) -> Collection[str]:
-        consumers = self._facts.allocations.get(provider, {}).keys()
-        return self._suspects & consumers
-
     def report_unknown(self) -> Iterator[RecoveryStep]:
-        """Yield the prepared handles that no instance or no unit explains."""
+        """Yield what the agent does not say, and handles that nothing explains."""
+        is_silent = self._facts.prepared is None
+        if is_silent and any(unit.needs_host for unit in self._facts.units):
+            reason = 'The agent of the host does not answer.'
+            yield RecoveryStep(self._facts.hostname, '', RecoveryAction.NONE, reason)
         units = {(unit.deployable_name, unit.key): unit for unit in self._facts.units}
         for handle in self._facts.prepared or ():
             unit = units.get(handle.unit)
@@ -521,8 +535,8 @@ def _list_options(
         if len(requirements.amounts) != 1:
             continue
         ((name, amount),) = requirements.amounts
-        for (provider, offered), left in sorted(remaining.items()):
-            if offered == name and left >= amount:
+        for (provider, resource_class), rest in sorted(remaining.items()):
+            if resource_class == name and rest >= amount:
                 own = traits.get(provider, frozenset())
                 faults = len(requirements.required - own) + len(
                     requirements.forbidden & own
