@@ -272,8 +272,9 @@ class _Planner:
 
     def _find_fault(self, nova_instance: NovaInstance) -> str:
         """Return why the word of Nova does not suffice; empty: it does."""
-        if nova_instance.task is not None or nova_instance.vm_state == _BUILDING:
-            return f'Nova changes the instance ({nova_instance.task or nova_instance.vm_state}).'
+        task, state = nova_instance.task, nova_instance.vm_state
+        if task is not None or state == _BUILDING:
+            return f'Nova changes the instance ({task or state}).'
         if not self._is_here(nova_instance):
             return f'Nova has the instance on {nova_instance.node or "no host"}.'
         if nova_instance.device_profile is None:
@@ -535,8 +536,8 @@ def _list_options(
         if len(requirements.amounts) != 1:
             continue
         ((name, amount),) = requirements.amounts
-        for (provider, resource_class), rest in sorted(remaining.items()):
-            if resource_class == name and rest >= amount:
+        for (provider, resource_class), free_amount in sorted(remaining.items()):
+            if resource_class == name and free_amount >= amount:
                 own = traits.get(provider, frozenset())
                 faults = len(requirements.required - own) + len(
                     requirements.forbidden & own

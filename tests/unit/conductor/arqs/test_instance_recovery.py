@@ -209,8 +209,8 @@ def test_unit_of_deleted_instance_stays_prepared(site: Site) -> None:
 
 
 def test_host_without_report_is_no_empty_host(site: Site) -> None:
-    silent = update(Service).values(digest=None)
-    site.database.write(lambda session: session.execute(silent))
+    without_report = update(Service).values(digest=None)
+    site.database.write(lambda session: session.execute(without_report))
     (step,) = site.plan()
     assert (step.hostname, step.action) == (HOST, RecoveryAction.NONE)
     assert 'has not reported' in step.reason
