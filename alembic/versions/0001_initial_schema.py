@@ -37,6 +37,7 @@ def upgrade() -> None:
     _create_allocations()
     _create_attributes()
     _create_operations()
+    _create_job_operations()
     _create_device_profiles()
     _create_device_profile_names()
     _create_profile_choices()
@@ -132,7 +133,6 @@ def _create_jobs() -> None:
         sa.Column('request_id', sa.String(64)),
         _not_null('created_at', sa.BigInteger),
         sa.Column('host', sa.String(255)),
-        _not_null('operation_uuids', _LONG_TEXT),
         sa.UniqueConstraint('kind', 'key'),
         sa.Index('ix_jobs_due', 'state', 'run_after'),
         sa.Index('ix_jobs_leased', 'state', 'lease_until'),
@@ -344,6 +344,16 @@ def _create_operations() -> None:
         sa.Column('ended_at', _TIME, index=True),
         *_times(),
         sa.Index('ix_operations_subject', 'subject_id', 'kind'),
+    )
+
+
+def _create_job_operations() -> None:
+    _create(
+        'job_operations',
+        _BIG,
+        _not_null('operation_uuid', sa.String(36), index=True),
+        _not_null('job_uuid', sa.String(36), index=True),
+        _not_null('job_kind', sa.String(32)),
     )
 
 

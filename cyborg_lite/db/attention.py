@@ -15,6 +15,7 @@ from cyborg_lite.db.devices.cleanings import list_unclean_units
 from cyborg_lite.db.devices.devices import list_lost_arqs
 from cyborg_lite.db.hosts.faults import list_faults
 from cyborg_lite.db.hosts.services import list_services
+from cyborg_lite.db.jobs import operations
 from cyborg_lite.db.ownership.allocations import list_leaked
 from cyborg_lite.db.ownership.device_owners import list_contested_devices
 from cyborg_lite.db.profiles.profiles import list_profiles
@@ -88,13 +89,15 @@ def _list_jobs(session: Session) -> Iterator[AttentionItem]:
     ).all()
     instances = [row.payload.get('instance_uuid') for row in rows if row.kind in _BINDS]
     hosts = _find_hosts(session, [uuid for uuid in instances[:MAX_ITEMS] if uuid])
+    failed = [row.uuid for row in rows if row.state == JobState.FAILED]
+    by_job = operations.list_by_job(session, failed)
     for row in rows:
         instance = row.payload.get('instance_uuid', '')
         hostname = row.host or row.payload.get('hostname') or hosts.get(instance, '')
         name = row.kind
         if row.state == JobState.FAILED:
             kind, subject = AttentionKind.FAILED_JOB, (ObjectType.JOB, row.uuid)
-            for operation in row.operation_uuids.split()[:1]:
+            for operation in by_job[row.uuid][:1]:
                 subject = ObjectType.OPERATION, operation
         elif row.kind == OperationKind.RECONCILE:
             kind, name = AttentionKind.PLACEMENT_OUTDATED, hostname

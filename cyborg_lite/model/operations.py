@@ -6,7 +6,7 @@ transaction that ends its jobs. Its row outlives the jobs.
 """
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -102,7 +102,7 @@ class Operation:
     user_id: str | None
     request_id: str | None
     progress: int  # in percent
-    steps: tuple[Mapping[str, str], ...]  # each with the keys name, at and reason
+    steps: tuple[Mapping[str, str], ...]  # keys: name, at, reason; maybe error_code
     reason: str  # of a failure or a delay; empty: neither
     error_code: str | None
     result: Mapping[str, Any] | None
@@ -110,6 +110,10 @@ class Operation:
     updated_at: datetime | None = None  # None: never updated
     started_at: datetime | None = None  # None: not yet
     ended_at: datetime | None = None  # None: not yet
+
+    def list_arqs(self) -> Collection[str]:
+        """Return the uuids of the ARQs of a bind or release."""
+        return tuple(self.parameters.get('arqs', ()))
 
     @property
     def has_ended(self) -> bool:

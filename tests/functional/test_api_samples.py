@@ -55,7 +55,7 @@ def _operations(recorder: Recorder, cloud: KeystoneCloud) -> None:
     """Request an operation, and retry and cancel others of the database."""
     recorder.ask('create_operation', '/v2/operations', {'kind': 'audit'})
     # No conductor runs jobs of this type.
-    uuid = str(uuid4())
+    uuid, job = str(uuid4()), str(uuid4())
     with closing(sqlite3.connect(cloud.directory / 'db.sqlite')) as database, database:
         database.execute(
             'INSERT INTO operations (uuid, kind, subject_type, subject_id, parameters, '
@@ -66,10 +66,15 @@ def _operations(recorder: Recorder, cloud: KeystoneCloud) -> None:
         )
         database.execute(
             'INSERT INTO jobs (uuid, kind, payload, rerun_requested, state, step, '
-            'attempts, run_after, lease, last_error, created_at, operation_uuids) '
+            'attempts, run_after, lease, last_error, created_at) '
             "VALUES (?, 'example', '{}', 0, 'failed', '', 3, 0, 0, "
-            "'The drive is busy.', 0, ?)",
-            (str(uuid4()), f'{uuid} '),
+            "'The drive is busy.', 0)",
+            (job,),
+        )
+        database.execute(
+            'INSERT INTO job_operations (operation_uuid, job_uuid, job_kind) '
+            "VALUES (?, ?, 'example')",
+            (uuid, job),
         )
     path = f'/v2/operations/{uuid}'
     recorder.ask('list_operations', '/v2/operations?kind=connect&state=failed')

@@ -142,8 +142,9 @@ class OperationView(View):
     def render_steps(operation: Operation, call: Call) -> Iterator[SimpleNamespace]:
         """Return the steps with the reasons in the words for the caller."""
         for step in operation.steps:
-            reason = select_reason(step['reason'] or None, None, call)
-            yield SimpleNamespace(**{**step, 'reason': reason})
+            code = step.get('error_code') or None
+            reason = select_reason(step['reason'] or None, code, call)
+            yield SimpleNamespace(name=step['name'], at=step['at'], reason=reason)
 
     @staticmethod
     def render_reason(operation: Operation, call: Call) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from oslo_log import log
 
 from cyborg_lite.conductor.arqs.audit_jobs import build_audit_job
+from cyborg_lite.db.arqs import history
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import administration, operations, queue
@@ -68,7 +69,12 @@ class OperationService:
     def list(self, context: RequestContext, query: Query) -> tuple[Operation, ...]:
         """Return the operations that match the query and that the caller may see."""
         project = None if context.is_admin else context.project_id or ''
-        return self.database.read(operations.list_operations, query, project)
+
+        def read(session: Any) -> tuple[Operation, ...]:
+            listed = operations.list_operations(session, query, project)
+            return history.add_steps(session, listed)
+
+        return self.database.read(read)
 
     @serves(Conductor.request_operation)
     def request(
@@ -89,7 +95,7 @@ class OperationService:
             unfinished = operations.list_unfinished(session, new.kind, [host])
             job_of = replace(job, operation=None if unfinished else new)
             _add_job(session, job_of, kind, host)
-            uuid = unfinished[0][0] if unfinished else new.uuid
+            uuid = unfinished[0] if unfinished else new.uuid
             return operations.read_operation(session, uuid)
 
         operation = self.database.write(write)

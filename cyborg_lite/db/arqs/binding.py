@@ -123,7 +123,10 @@ def accept_bind(
         instance is none
     """
     new_job = _accept(session, bindings, scope, job)
-    return queue.add_running_job(session, new_job, owner)
+    running = queue.add_running_job(session, new_job, owner)
+    # After the operation, which shows the steps since its creation.
+    record_step(session, bindings, State.BIND_STARTED, Actor.CLIENT)
+    return running
 
 
 def accept_waiting_bind(
@@ -131,6 +134,7 @@ def accept_waiting_bind(
 ) -> None:
     """Do the same as ``accept_bind`` with a job that any conductor leases."""
     queue.add_job(session, _accept(session, bindings, scope, job))
+    record_step(session, bindings, State.BIND_STARTED, Actor.CLIENT)
 
 
 def _accept(
@@ -149,7 +153,6 @@ def _accept(
         raise InstanceHasArqs(instance=instance) from None
     if started != len(bindings):
         raise ArqStateConflict(event=Event.BIND, state=State.BIND_STARTED)
-    record_step(session, bindings, State.BIND_STARTED, Actor.CLIENT)
     has_alternatives = any(row.has_alternatives for row in requested)
     return add_bind_generation(job, generation, has_alternatives=has_alternatives)
 

@@ -4,7 +4,7 @@
 The history outlives the ARQ. The creation has no row; its time is that of the ARQ.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -26,7 +26,7 @@ from cyborg_lite.db.arqs.arqs import scope_filter
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.query import Collection, list_page
-from cyborg_lite.db.core.records import Record
+from cyborg_lite.db.core.records import AnyRow, Record
 from cyborg_lite.db.core.tables import Arq
 from cyborg_lite.db.core.tables import ArqEvent as Row
 from cyborg_lite.db.jobs import outbox
@@ -35,6 +35,7 @@ from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.registry import find_code
 from cyborg_lite.model.arqs.arqs import Actor, Scope, State, Step
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
+from cyborg_lite.model.operations import Operation, OperationKind
 from cyborg_lite.model.queries import LATEST_FIRST, Page, Query, replace_records
 
 BIND_REFUSED: Final = 'BindRefused'
@@ -57,6 +58,12 @@ _STEPS: Final = select(
 ).where(Arq.uuid.in_(bindparam('uuids')))
 _COLUMNS: Final = ('arq_uuid', 'project_id', 'instance_uuid', *_TEXTS, 'at')
 _INSERT: Final = insert(Row).from_select(_COLUMNS, _STEPS)
+
+RELEASED: Final = 'Released'
+RELEASE_FAILED: Final = 'ReleaseFailed'
+
+_OF_ARQS: Final = (OperationKind.BIND, OperationKind.RELEASE)
+_OF_RELEASES: Final = (State.UNBOUND, State.DELETING, RELEASED, RELEASE_FAILED)
 
 NO_FAILURE: Final = {'status_reason': None, 'error_code': None}
 """Columns of an ARQ whose last bind or release has not failed."""
@@ -181,6 +188,45 @@ def list_steps_of_instance(
     visible = and_(of_instance, scope_filter(scope, Row))
     collection = replace(_HISTORY, visible=visible)
     return list_page(session, _STEP.select(), query, collection, _STEP.read)
+
+
+def add_steps(
+    session: Session, operations: tuple[Operation, ...]
+) -> tuple[Operation, ...]:
+    """Return operations; the steps of a bind or release are those of its ARQs.
+
+    One SELECT reads the steps of all operations.
+    """
+    binds = [item for item in operations if item.kind in _OF_ARQS]
+    if not binds:
+        return operations
+    arqs = {uuid for item in binds for uuid in item.list_arqs()}
+    first = min(item.created_at for item in binds)
+    columns = Row.arq_uuid, Row.step, Row.reason, Row.error_code, Row.at
+    is_step = Row.arq_uuid.in_(arqs), Row.at >= first
+    steps = session.execute(select(*columns).where(*is_step).order_by(Row.id)).all()
+    changed = [
+        replace(item, steps=_select_steps(item, steps)) if item in binds else item
+        for item in operations
+    ]
+    return replace_records(operations, changed)
+
+
+def _select_steps(
+    operation: Operation, rows: Sequence[AnyRow]
+) -> tuple[Mapping[str, str], ...]:
+    """Return the steps of an operation; a step of several ARQs stands once."""
+    arqs, start, end = operation.list_arqs(), operation.created_at, operation.ended_at
+    is_release = operation.kind == OperationKind.RELEASE
+    steps: dict[tuple[str, str | None], dict[str, str]] = {}
+    for row in rows:
+        is_within = row.at >= start and (end is None or row.at <= end)
+        is_own = row.arq_uuid in arqs and (row.step in _OF_RELEASES) is is_release
+        if is_within and is_own:
+            step = {'name': row.step, 'at': row.at.isoformat()}
+            texts = {'reason': row.reason or '', 'error_code': row.error_code or ''}
+            steps.setdefault((row.step, row.reason), step | texts)
+    return tuple(steps.values())
 
 
 # --- deletion ---

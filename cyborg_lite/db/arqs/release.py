@@ -15,7 +15,13 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import usages
 from cyborg_lite.db.arqs.attach_handles import list_handles_of_arqs
-from cyborg_lite.db.arqs.history import NO_FAILURE, describe_failure, record_step
+from cyborg_lite.db.arqs.history import (
+    NO_FAILURE,
+    RELEASE_FAILED,
+    RELEASED,
+    describe_failure,
+    record_step,
+)
 from cyborg_lite.db.bitstreams import loaded_regions, programming
 from cyborg_lite.db.bitstreams.programming import StoredRegion
 from cyborg_lite.db.core.change import change
@@ -43,9 +49,6 @@ from cyborg_lite.model.devices.cleaning import (
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.jobs import Job, NewJob
 from cyborg_lite.model.operations import NewOperation, OperationKind, SubjectType
-
-RELEASED: Final = 'Released'
-RELEASE_FAILED: Final = 'ReleaseFailed'
 
 _FOR_RELEASE: Final = (
     select(
@@ -95,7 +98,6 @@ def unbind_arqs(
     unclean = _release_handles(session, uuids, _request_of(operation), operation)
     if operation is not None and not unclean:
         operations.add(session, operation)
-        operations.end_job(session, [operation.uuid])
     # ARQs that were never bound keep their state. So do ARQs whose release has failed:
     # the release is tried again.
     unbound = [uuid for uuid, state in states.items() if state is State.UNBOUND]
@@ -116,6 +118,8 @@ def unbind_arqs(
             ),
         )
         record_step(session, unbound, State.UNBOUND, Actor.CLIENT)
+    if operation is not None and not unclean:
+        operations.end_job(session, [operation.uuid])
 
 
 def delete_arqs(
@@ -295,7 +299,9 @@ def continue_releases(
 
     :param subjects: the instance and the ARQs of the bind
     """
-    waiting = operations.list_jobless(session, OperationKind.RELEASE, subjects)
+    waiting = operations.list_unfinished(
+        session, OperationKind.RELEASE, subjects, jobless=True
+    )
     owners: list[NewOperation | None] = [
         NewOperation(OperationKind.RELEASE, uuid=uuid) for uuid in waiting
     ]

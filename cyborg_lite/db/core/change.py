@@ -75,7 +75,7 @@ class Upsert:
     statement is built once for each kind of database.
     """
 
-    def __init__(  # noqa: PLR0913  # the columns of one statement
+    def __init__(  # the columns of one statement
         self,
         table: Any,  # a class of `tables`
         keys: Columns,
@@ -83,7 +83,6 @@ class Upsert:
         *,
         also: Values | None = None,
         computed: Values | None = None,
-        appended: Collection[str] = (),
     ) -> None:
         """Store the arguments. A row with the same ``keys`` is updated instead.
 
@@ -91,9 +90,7 @@ class Upsert:
         :param changed: columns that an update sets to the value of the new row
         :param also: SQL for other columns that an update sets; may use the stored row
         :param computed: SQL for columns of the new row that get no values
-        :param appended: columns of texts to which an update adds that of the new row
         """
-        self._appended = appended
         self._table, self._keys, self._changed = table, keys, changed
         self._also, self._computed = also or {}, computed or {}
         self._statements: dict[str, UpdateBase] = {}  # by name of the dialect
@@ -112,9 +109,6 @@ class Upsert:
         is_mysql = dialect == 'mysql'
         new_row = insert.inserted if is_mysql else insert.excluded
         updated = {name: new_row[name] for name in self._changed} | {**self._also}
-        updated |= {
-            name: getattr(self._table, name) + new_row[name] for name in self._appended
-        }
         if is_mysql:
             statement: UpdateBase = insert.on_duplicate_key_update(**updated)
         else:

@@ -27,7 +27,6 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from cyborg_lite.db.core.column_types import (
     BIG,
     CONSTRAINT_NAMES,
-    LONG_TEXT,
     MYSQL_OPTIONS,
     UtcDateTime,
 )
@@ -525,8 +524,18 @@ class Job(Base):
     created_at: Mapped[int] = mapped_column(BigInteger)
     # The host whose agent the job calls. NULL: none.
     host: Mapped[str | None] = mapped_column(String(255))
-    # The operations that the job belongs to, each with a space after it.
-    operation_uuids: Mapped[str] = mapped_column(LONG_TEXT, default='')
+
+
+class JobOperation(Base):
+    """An operation that a job works for. Outlives the job."""
+
+    __tablename__ = 'job_operations'
+
+    id: Mapped[int] = mapped_column(BIG, primary_key=True)
+    operation_uuid: Mapped[str] = mapped_column(String(36), index=True)
+    job_uuid: Mapped[str] = mapped_column(String(36), index=True)
+    # A bind row becomes an event row, which does not work for the operation.
+    job_kind: Mapped[str] = mapped_column(String(32))
 
 
 class Operation(_Timed, Base):

@@ -232,6 +232,7 @@ def record_applied(session: Session, job: Job) -> None:
     :raises JobLost: another conductor took over the job
     """
     queue.record_job_step(session, job, APPLIED)
+    operations.record_step(session, job.operations, APPLIED, 90)
 
 
 def end_change(

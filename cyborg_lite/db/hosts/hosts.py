@@ -20,8 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.arqs.history import NO_FAILURE, record_step
-from cyborg_lite.db.arqs.release import RELEASED
+from cyborg_lite.db.arqs.history import NO_FAILURE, RELEASED, record_step
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.records import Record

@@ -112,8 +112,7 @@ def _list_jobs_of(
     :param advice: what to do instead if an operation of a kind has failed
     :raises OperationRefused: there are none
     """
-    has_uuid = Row.operation_uuids.contains(operation, autoescape=True)
-    jobs = session.scalars(select(Row.uuid).where(has_uuid).order_by(Row.id)).all()
+    jobs = operations.list_jobs(session, operation)
     if not jobs:
         record = operations.read_operation(session, operation)
         has_failed = record.state is not OperationState.SUCCEEDED
@@ -129,11 +128,12 @@ def _find_newer(session: Session, uuid: str) -> str | None:
     key = None if row is None else job_key(row.kind, row.payload)
     if row is None or key is None:
         return None
-    same_key = select(Row.operation_uuids).where(Row.kind == row.kind, Row.key == key)
+    same_key = select(Row.uuid).where(Row.kind == row.kind, Row.key == key)
     newer = session.scalar(same_key)
     if newer is None:
         return None
-    return f'operation {newer.split()[0]}' if newer else 'a job of the service'
+    uuids = operations.list_by_job(session, [newer])[newer]
+    return f'operation {uuids[0]}' if uuids else 'a job of the service'
 
 
 def retry_job(session: Session, uuid: str) -> bool:
@@ -148,10 +148,10 @@ def retry_job(session: Session, uuid: str) -> bool:
         return False
     is_job = Row.uuid == uuid
     if row.state == JobState.RUNNING:
-        _refuse(row, f'{row.owner} is running it.')
+        _refuse(session, row, f'{row.owner} is running it.')
     if row.state == JobState.WAITING:
         if row.deadline == CANCELLED:
-            _refuse(row, 'it is cancelled.')
+            _refuse(session, row, 'it is cancelled.')
         change(session, update(Row).where(is_job).values(run_after=now_ms()))
         return True
     key = job_key(row.kind, row.payload)
@@ -167,7 +167,8 @@ def retry_job(session: Session, uuid: str) -> bool:
         'deadline': _renewed_deadline(row.deadline, row.created_at),
         'created_at': now_ms(),
     }
-    operations.reopen_operations(session, row.operation_uuids.split())
+    of_job = operations.list_by_job(session, [uuid])[uuid]
+    operations.reopen_operations(session, of_job)
     change(session, update(Row).where(is_job).values(**values))
     return True
 
@@ -201,7 +202,7 @@ def cancel_job(session: Session, uuid: str) -> None:
         change(session, update(Row).where(is_job).values(**cancelled))
         return
     if row.kind == OperationKind.RELEASE:
-        _refuse(row, 'it has failed and the device is not clean. Retry it.')
+        _refuse(session, row, 'it has failed and the device is not clean. Retry it.')
     change(session, delete(Row).where(is_job))
 
 
@@ -209,9 +210,9 @@ def _lock_job(session: Session, uuid: str) -> Row | None:
     return session.scalar(select(Row).where(Row.uuid == uuid).with_for_update())
 
 
-def _refuse(row: Row, reason: str) -> NoReturn:
-    uuid = (row.operation_uuids.split() or [row.uuid])[0]
-    raise OperationRefused(uuid=uuid, reason=reason)
+def _refuse(session: Session, row: Row, reason: str) -> NoReturn:
+    uuids = operations.list_by_job(session, [row.uuid])[row.uuid]
+    raise OperationRefused(uuid=next(iter(uuids), row.uuid), reason=reason)
 
 
 def delete_jobs(session: Session, jobs: ColumnElement[bool], reason: str) -> int:
@@ -220,8 +221,8 @@ def delete_jobs(session: Session, jobs: ColumnElement[bool], reason: str) -> int
     :param jobs: SQL that is true for the jobs
     :returns: number of deleted jobs
     """
-    unfinished = select(Row.operation_uuids).where(jobs, Row.state != JobState.FAILED)
-    for text in session.scalars(unfinished).all():
-        uuids, outcome = text.split(), OperationState.CANCELLED
-        operations.end_job(session, uuids, reason, outcome)
+    unfinished = select(Row.uuid).where(jobs, Row.state != JobState.FAILED)
+    by_job = operations.list_by_job(session, session.scalars(unfinished).all())
+    for uuids in by_job.values():
+        operations.end_job(session, uuids, reason, OperationState.CANCELLED)
     return change(session, delete(Row).where(jobs))

@@ -1,18 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations: what a client reads of the jobs that its request has caused.
 
-A job names its operations in ``jobs.operation_uuids``. The functions of ``queue`` that
-add, lease, end or postpone a job change its operations in the same transaction. An
-operation ends with its last job; it has failed if one of them has.
+The table ``job_operations`` relates jobs and operations. The functions of ``queue``
+that add, lease, end or postpone a job change its operations in the same transaction.
+An operation ends with its last job; it has failed if one of them has.
 """
 
+from collections import defaultdict
 from collections.abc import Collection as Uuids
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import and_, bindparam, case, delete, func, select, true
+from sqlalchemy import (
+    ColumnElement,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    true,
+)
 from sqlalchemy import update as _update
 from sqlalchemy.orm import Session
 
@@ -20,7 +32,7 @@ from cyborg_lite.db.core.change import Upsert, change
 from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.query import Collection, list_page, name_columns
 from cyborg_lite.db.core.records import From, Record
-from cyborg_lite.db.core.tables import Job, now
+from cyborg_lite.db.core.tables import Job, JobOperation, now
 from cyborg_lite.db.core.tables import Operation as Row
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.registry import find_code
@@ -41,7 +53,14 @@ MAX_RECORDS: Final = 1000
 
 _UNFINISHED: Final = Row.state.in_(UNFINISHED)
 _ADD: Final = Upsert(
-    Row, [Row.uuid], also={'jobs': Row.jobs + 1, 'pending': Row.pending + 1}
+    Row,
+    [Row.uuid],
+    also={'jobs': Row.jobs + 1, 'pending': Row.pending + 1},
+    # As the times of the history of ARQs, which has the steps of binds.
+    computed={'created_at': now_utc()},
+)
+_IS_WORK: Final = and_(
+    JobOperation.job_uuid == Job.uuid, JobOperation.job_kind == Job.kind
 )
 _CHANGE: Final = _update(Row).where(
     Row.uuid.in_(bindparam('uuids', expanding=True)), _UNFINISHED
@@ -93,6 +112,35 @@ def add(
         'pending': 1,
     }
     _ADD.run(session, values)
+
+
+def add_job(session: Session, uuid: str, is_job: ColumnElement[bool]) -> None:
+    """Store that a job works for an operation.
+
+    :param is_job: SQL that is true for the job, which this transaction has locked
+    """
+    columns = ['operation_uuid', 'job_uuid', 'job_kind']
+    job = select(literal(uuid), Job.uuid, Job.kind).where(is_job)
+    change(session, insert(JobOperation).from_select(columns, job))
+
+
+def list_by_job(session: Session, jobs: Uuids[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return the uuids of the operations of jobs, by uuid of the job; maybe empty."""
+    by_job: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
+    if not jobs:
+        return by_job
+    statement = select(Job.uuid, JobOperation.operation_uuid).where(
+        _IS_WORK, Job.uuid.in_(jobs)
+    )
+    for job, operation in session.execute(statement.order_by(JobOperation.id)):
+        by_job[job] += (operation,)
+    return by_job
+
+
+def list_jobs(session: Session, uuid: str) -> Sequence[str]:
+    """Return the uuids of the jobs of an operation that are unfinished or failed."""
+    statement = select(Job.uuid).where(JobOperation.operation_uuid == uuid, _IS_WORK)
+    return session.scalars(statement.order_by(Job.id)).all()
 
 
 def start(session: Session, uuids: Iterable[str]) -> None:
@@ -212,23 +260,27 @@ def list_operations(
     return list_page(session, _OPERATION.select(), query, collection, _OPERATION.read)
 
 
+_NUMBER_OF_JOBS: Final = (
+    select(func.count())
+    .select_from(JobOperation)
+    .join(Job, _IS_WORK)
+    .where(JobOperation.operation_uuid == Row.uuid)
+    .correlate(Row)
+    .scalar_subquery()
+)
+
+
 def list_unfinished(
-    session: Session, kind: str, subjects: Sequence[str]
-) -> Sequence[tuple[str, int]]:
-    """Return uuid and number of pending jobs of unfinished operations on subjects."""
+    session: Session, kind: str, subjects: Sequence[str], *, jobless: bool = False
+) -> Sequence[str]:
+    """Return the uuids of the unfinished operations on subjects, in one SELECT.
+
+    :param jobless: only those that wait for a job which is not written yet
+    """
     is_same = and_(Row.kind == kind, Row.subject_id.in_(subjects), _UNFINISHED)
-    rows = session.execute(select(Row.uuid, Row.pending).where(is_same))
-    return [(row.uuid, row.pending) for row in rows]
-
-
-def list_jobless(session: Session, kind: str, subjects: Sequence[str]) -> list[str]:
-    """Return the operations that wait for a job which is not written yet."""
-    uuids = []
-    for uuid, pending in list_unfinished(session, kind, subjects):
-        has_uuid = Job.operation_uuids.contains(uuid)
-        jobs = session.scalar(select(func.count()).select_from(Job).where(has_uuid))
-        uuids += [uuid] if pending > (jobs or 0) else []
-    return uuids
+    is_selected = Row.pending > _NUMBER_OF_JOBS if jobless else true()
+    statement = select(Row.uuid).where(is_same, is_selected)
+    return session.scalars(statement.order_by(Row.id)).all()
 
 
 def read_operation(session: Session, uuid: str) -> Operation:
@@ -242,6 +294,9 @@ def delete_old_operations(session: Session, before: datetime) -> int:
 
     :returns: number of deleted rows
     """
-    old = select(Row.id).where(Row.ended_at < before).limit(MAX_RECORDS)
-    ids = session.scalars(old).all()
-    return change(session, delete(Row).where(Row.id.in_(ids))) if ids else 0
+    old = select(Row.uuid).where(Row.ended_at < before).limit(MAX_RECORDS)
+    uuids = session.scalars(old).all()
+    if not uuids:
+        return 0
+    change(session, delete(JobOperation).where(JobOperation.operation_uuid.in_(uuids)))
+    return change(session, delete(Row).where(Row.uuid.in_(uuids)))

@@ -68,11 +68,7 @@ _ADD: Final = insert(Row).values(**_TIMES)
 _KEYS: Final = [Row.kind, Row.key]
 _RERUN: Final = {'rerun_requested': Row.rerun_requested + 1}
 # Any: the parameters have various types.
-_RULES: Final[dict[str, Any]] = {
-    'also': _RERUN,
-    'computed': _TIMES,
-    'appended': ['operation_uuids'],
-}
+_RULES: Final[dict[str, Any]] = {'also': _RERUN, 'computed': _TIMES}
 _ADD_OR_RERUN: Final = Upsert(Row, _KEYS, **_RULES)
 _ADD_OR_WIDEN: Final = Upsert(Row, _KEYS, ['payload'], **_RULES)
 # PyMySQL sends many rows in one statement only if all their values are parameters, and
@@ -99,7 +95,6 @@ _JOB: Final = Record(
     abandoned=Row.state == JobState.RUNNING,
     cancelled=func.coalesce(Row.deadline == CANCELLED, false()),
     age=From(lambda milliseconds: milliseconds / 1000, now_ms() - Row.created_at),
-    operations=From(lambda text: tuple(text.split()), Row.operation_uuids),
 )
 _NEW_JOB: Final = Record(NewJob, Row, type=Row.kind)
 _LOCK: Final = _JOB.select().with_for_update(skip_locked=True)
@@ -146,14 +141,17 @@ def add_job(session: Session, new: NewJob) -> None:
     runs once more after its end. If the new job ``widens``, its payload is stored.
     """
     values = _values(new)
-    if new.operation is not None:
-        operations.add(session, new.operation)
+    is_job = Row.uuid == values['uuid']
     if new.key is None:
         change(session, _ADD, values)
     else:
+        is_job = and_(Row.kind == new.type, Row.key == new.key)
         # One statement: reading first would leave a gap in which the stored job ends
         # and the new request is lost.
         (_ADD_OR_WIDEN if new.widens else _ADD_OR_RERUN).run(session, values)
+    if new.operation is not None:
+        operations.add(session, new.operation)
+        operations.add_job(session, new.operation.uuid, is_job)
 
 
 def add_delayed_jobs(session: Session, jobs: Sequence[tuple[NewJob, int]]) -> None:
@@ -191,15 +189,12 @@ def add_running_job(session: Session, new: NewJob, owner: Owner) -> Job:
         host=new.host,
         operations=() if new.operation is None else (new.operation.uuid,),
     )
+    times = {'lease_ms': owner.lease_ms, 'limit_ms': new.limit_ms}
+    fixed = {'kind': new.type, 'state': JobState.RUNNING}
+    change(session, _ADD_OWNED, {**_JOB.write(job), **fixed, **times})
     if new.operation is not None:
         operations.add(session, new.operation, OperationState.RUNNING)
-    times = {'lease_ms': owner.lease_ms, 'limit_ms': new.limit_ms}
-    fixed = {
-        'kind': new.type,
-        'state': JobState.RUNNING,
-        'operation_uuids': ''.join(f'{uuid} ' for uuid in job.operations),
-    }
-    change(session, _ADD_OWNED, {**_JOB.write(job), **fixed, **times})
+        operations.add_job(session, new.operation.uuid, Row.uuid == job.uuid)
     return job
 
 
@@ -212,7 +207,6 @@ def _values(new: NewJob) -> dict[str, Any]:
         'payload': add_caller(new.payload, new.request_id),
         'state': JobState.WAITING,
         'limit_ms': new.limit_ms,
-        'operation_uuids': '' if new.operation is None else f'{new.operation.uuid} ',
     }
 
 
@@ -298,7 +292,10 @@ def _lease_locked(
         ),
     )
     rows = sorted(rows, key=lambda row: int(row.row_id))
-    jobs = tuple(_JOB.read(row, owner=owner.name) for row in rows)
+    by_job = operations.list_by_job(session, [row.uuid for row in rows])
+    jobs = tuple(
+        _JOB.read(row, owner=owner.name, operations=by_job[row.uuid]) for row in rows
+    )
     operations.start(session, (uuid for job in jobs for uuid in job.operations))
     return jobs
 
@@ -409,7 +406,7 @@ def replace_job(
     )
     values = _JOB.write(replacement, ['payload', 'attempts', 'step', 'host'])
     values |= {'kind': new.type, 'limit_ms': new.limit_ms, 'last_error': ''}
-    _change(session, job, _BECOME, {**values, 'operation_uuids': ''})
+    _change(session, job, _BECOME, values)
     operations.end_job(session, job.operations, failure, _outcome(job))
     return replacement
 
@@ -453,8 +450,7 @@ def _show_job(session: Session, job: Job) -> str:
     subject_type, subject_id = name_subject(job.payload)
     new = NewOperation(job.type, subject_type, subject_id, request_id=job.request_id)
     operations.add(session, new)
-    statement = update(Row).where(Row.uuid == job.uuid)
-    change(session, statement.values(operation_uuids=f'{new.uuid} '))
+    operations.add_job(session, new.uuid, Row.uuid == job.uuid)
     return new.uuid
 
 
@@ -494,7 +490,7 @@ def fail_job(session: Session, job: Job, error: operations.Failure) -> None:
     :raises JobLost: this process has lost the lease
     """
     # Operations may have been added since the job was leased.
-    uuids = session.scalar(select(Row.operation_uuids).where(Row.uuid == job.uuid))
+    uuids = operations.list_by_job(session, [job.uuid])[job.uuid]
     values = {
         'state': JobState.FAILED,
         'key': None,
@@ -503,7 +499,7 @@ def fail_job(session: Session, job: Job, error: operations.Failure) -> None:
         'last_error': str(error)[:_ERROR_MAX_LENGTH],
     }
     _change(session, job, _CHANGE, values)
-    operations.end_job(session, (uuids or '').split(), error, _outcome(job))
+    operations.end_job(session, uuids, error, _outcome(job))
 
 
 def return_jobs(session: Session, owner: Owner, uuids: Sequence[str]) -> None:

@@ -39,7 +39,7 @@ def add_job(session: Session, kind: str, host: str) -> None:
         ('rerun_requested', 'attempts', 'run_after', 'lease', 'created_at'), 0
     )
     texts = {'uuid': str(uuid4()), 'kind': kind, 'state': 'waiting'}
-    texts |= {'step': '', 'last_error': '', 'operation_uuids': ''}
+    texts |= {'step': '', 'last_error': ''}
     values: dict[str, object] = {**numbers, **texts, 'payload': {'host': host}}
     columns: Iterator[sa.ColumnClause[object]] = (
         sa.column(name) for name in values if name != 'payload'

@@ -6,12 +6,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import event, insert, text
 from sqlalchemy.orm import ORMExecuteState, Session
 
 from cyborg_lite.db.arqs import arqs, binding, release
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.core.tables import JobOperation
+from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import NewJob
 from cyborg_lite.model.operations import NewOperation, OperationKind
@@ -65,17 +66,43 @@ def test_cycle_cost_does_not_depend_on_other_arqs(
     assert len(alone) <= 21
 
 
-def test_operation_costs_two_statements_of_a_bind(database: Database) -> None:
-    """The request inserts the operation, and the end of its job updates it."""
+def test_operation_costs_three_statements_of_a_bind(database: Database) -> None:
+    """The request inserts the operation and its relation, the end updates it."""
     profile = add_profile(database, [{'resources:PGPU': '1'}])
     card = add_card(database, 16)
     plain = run_cycle(database, profile, card, 1)
     with_operation = run_cycle(database, profile, card, 1, has_operation=True)
-    assert len(with_operation) == len(plain) + 2
+    assert len(with_operation) == len(plain) + 3
     of_operations = [
-        statement for statement in with_operation if ' operations ' in statement
+        statement for statement in with_operation if 'operations ' in statement
     ]
-    assert [text.split()[0] for text in of_operations] == ['INSERT', 'UPDATE']
+    assert [text.split()[0] for text in of_operations] == ['INSERT'] * 2 + ['UPDATE']
+
+
+def test_jobs_of_operation_are_found_by_index(database: Database) -> None:
+    news = [NewOperation(OperationKind.RELEASE, subject_id='i1') for _ in range(100)]
+    for new in news:
+        job = NewJob(OperationKind.RELEASE, operation=new)
+        database.write(queue.add_job, job)
+    others = [
+        {'operation_uuid': uuid, 'job_uuid': uuid, 'job_kind': 'release'}
+        for uuid in (str(uuid4()) for _ in range(10_000))
+    ]
+    database.write(lambda session: session.execute(insert(JobOperation), others))
+    (statement,) = record_selects(
+        database, lambda: database.read(operations.list_jobs, news[7].uuid)
+    )
+    assert 'ix_job_operations_operation_uuid' in explain_query(database, *statement)
+    kind, jobless = OperationKind.RELEASE, operations.list_unfinished
+    (statement,) = record_selects(
+        database, lambda: database.read(jobless, kind, ['i1'], jobless=True)
+    )
+    assert 'ix_job_operations_operation_uuid' in explain_query(database, *statement)
+    with statements(database) as sql:
+        leased = database.write(queue.lease_jobs, OWNER, 100)
+    assert {job.operations for job in leased} == {(new.uuid,) for new in news}
+    # Due jobs, their lease and operations, the start of the operations.
+    assert len([text for text in sql if 'jobs' in text or 'operations' in text]) == 4
 
 
 def test_cycle_runs_no_statement_through_the_orm(database: Database) -> None:
@@ -145,6 +172,6 @@ def explain_query(database: Database, statement: str, parameters: Any) -> str:
     prefix = 'EXPLAIN QUERY PLAN' if engine.dialect.name == 'sqlite' else 'EXPLAIN'
     with engine.connect() as connection:
         if engine.dialect.name == 'postgresql':
-            connection.execute(text('ANALYZE arqs'))
+            connection.execute(text('ANALYZE'))
         rows = connection.exec_driver_sql(f'{prefix} {statement}', parameters)
         return ' '.join(map(str, rows))

@@ -225,4 +225,4 @@ def complete_binds(session: Session, uuids: list[str]) -> None:
         )
         subjects = [arq.instance_uuid or '']
         unfinished = operations.list_unfinished(session, OperationKind.BIND, subjects)
-        operations.end_job(session, [uuid for uuid, _ in unfinished])
+        operations.end_job(session, unfinished)

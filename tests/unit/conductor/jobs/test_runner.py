@@ -91,8 +91,8 @@ def test_runner_polls_once_for_single_job(
         runner.start()
         wait_and_stop(runner, handler)
     reads = [text for text in sql if text.startswith('SELECT jobs.')]
-    # Jobs that are due, and jobs whose lease has ended, each with all values.
-    assert len(reads) == 2
+    # Jobs that are due, jobs whose lease has ended, and their operations.
+    assert len(reads) == 3
 
 
 def test_runner_wake_during_poll_causes_another(

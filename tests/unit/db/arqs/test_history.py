@@ -11,10 +11,14 @@ from sqlalchemy import func, select, update
 from cyborg_lite.db.arqs import binding, history, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import ArqEvent
+from cyborg_lite.db.jobs import operations
 from cyborg_lite.errors.arqs import ArqNotFound, InstanceHasArqs
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.drivers import DriverError
+from cyborg_lite.errors.registry import find_code
 from cyborg_lite.model.arqs.arqs import Scope, Step
+from cyborg_lite.model.jobs import Job
+from cyborg_lite.model.operations import NewOperation
 from cyborg_lite.model.queries import LATEST_FIRST, Page, Query
 from tests.builders.bind_jobs import (
     ANY_PROJECT,
@@ -30,6 +34,7 @@ from tests.builders.bound_arqs import (
     read_history,
 )
 from tests.builders.rows import OWNER, PROJECT, add_arqs, add_card, bindings
+from tests.support.sql_statements import statements
 
 FOREIGN = Scope('other')
 PAGES_OF_TWO = replace(LATEST_FIRST, limit=2, needs_cursor=True)
@@ -185,3 +190,39 @@ def test_old_history_of_deleted_arq_is_deleted(
     uuids = select(ArqEvent.arq_uuid, func.count()).group_by(ArqEvent.arq_uuid)
     rows = database.read(lambda session: session.execute(uuids).all())
     assert {(row[0], row[1]) for row in rows} == {(living, 2), (recent, 2)}
+
+
+# --- operations -----------------------------------------------------------------------
+
+
+def test_steps_of_bind_and_release_come_from_history(database: Database) -> None:
+    """Each operation shows its part of the history of the same ARQs, in one SELECT."""
+    uuids, card = add_arqs(database, 2), add_card(database, 2)
+    first, unbind, second = (
+        NewOperation(kind, parameters={'arqs': uuids})
+        for kind in ('bind', 'release', 'bind')
+    )
+
+    def accept(operation: NewOperation) -> Job:
+        job = replace(BIND_JOB, operation=operation)
+        binding_by_arq = bindings(uuids, card)
+        accept_bind = binding.accept_bind
+        return database.write(accept_bind, binding_by_arq, ANY_PROJECT, job, OWNER)
+
+    claim = binding.claim_for_bind
+    database.write(claim, accept(first), uuids, None, BOUND_EVENT_JOB)
+    database.write(release.unbind_arqs, uuids, ANY_PROJECT, unbind)
+    error = DriverError(reason='It is hot.')
+    database.write(binding.fail_bind, accept(second), uuids, error, FAILED_EVENT_JOB)
+    listed = database.read(operations.list_operations, Query(), None)
+    with statements(database) as sql:
+        with_steps = database.read(history.add_steps, listed)
+    assert len(sql) == 1
+    assert [[step['name'] for step in item.steps] for item in with_steps] == [
+        ['BindStarted', 'Bound'],
+        ['Unbound'],
+        ['BindStarted', 'BindFailed'],
+    ]
+    failure = with_steps[2].steps[-1]
+    assert failure['reason'] == error.text
+    assert failure['error_code'] == find_code(DriverError)
