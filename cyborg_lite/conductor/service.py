@@ -51,7 +51,7 @@ from cyborg_lite.conductor.jobs.notifications import (
     NotificationRules,
     NotificationSender,
 )
-from cyborg_lite.conductor.jobs.operations import OperationService
+from cyborg_lite.conductor.jobs.operations import OperationService, Restart
 from cyborg_lite.conductor.jobs.purging import DEFAULT_RETENTION, Purger, Retention
 from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
@@ -378,17 +378,12 @@ class ConductorService:
                 limits,
             ),
             DeviceService(database, dependencies.sync_jobs.sync),
-            CleaningService(database),
-            ProgrammingService(
-                database, dependencies.loader, runner, dependencies.program_waiters
-            ),
             Transactions(database),
             HostService(database, dependencies.sync_jobs),
             self._build_inventory(runner, heartbeats),
             limits,
             ModeService(database, dependencies.agents, runner.wake),
-            OperationService(database, runner.wake),
-            ReconfigurationService(database, dependencies.hardware_sets, runner.wake),
+            *_build_operations(dependencies, runner),
             RecoveryService(
                 database, runner.wake, rules.event_deadline, rules.connect_deadline
             ),
@@ -517,3 +512,24 @@ class ConductorService:
                 )
             if self._stopping.wait(pause):
                 return
+
+
+def _build_operations(
+    dependencies: JobDependencies, runner: JobRunner
+) -> tuple[object, ...]:
+    """Return the service of operations, and those that do the work of an operation."""
+    database = dependencies.database
+    cleaning = CleaningService(database)
+    programming = ProgrammingService(
+        database, dependencies.loader, runner, dependencies.program_waiters
+    )
+    configuration = ReconfigurationService(
+        database, dependencies.hardware_sets, runner.wake
+    )
+    restarts: dict[str, Restart] = {
+        OperationKind.CLEANING: cleaning.restart,
+        OperationKind.PROGRAM: programming.restart,
+        OperationKind.CONFIGURATION: configuration.restart,
+    }
+    operations = OperationService(database, runner.wake, restarts)
+    return cleaning, programming, configuration, operations

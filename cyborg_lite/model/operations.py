@@ -86,6 +86,8 @@ class NewOperation:
     user_id: str | None = None
     request_id: str | None = None
     uuid: str = field(default_factory=lambda: str(uuid4()))
+    # True: the operation has failed, and its job does the work again.
+    is_retry: bool = False
 
 
 @dataclass(frozen=True, slots=True)

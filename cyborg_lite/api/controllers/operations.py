@@ -108,8 +108,8 @@ class RetryOperation(Resource):
         """Run a waiting or failed operation now.
 
         A failed operation gets its full time limit again. The response is 409 if the
-        operation is running or cancelled, or if its work cannot be repeated. The
-        request may have no body.
+        operation is running or has succeeded, if its work cannot be repeated now, or
+        after a failed bind, which Nova has given up. The request may have no body.
         """
         uuid = call.parse_identifier(self.identifier, OperationNotFound)
         self.conductor.retry_operation(call.caller, uuid)

@@ -28,7 +28,12 @@ from cyborg_lite.model.bitstreams.listing import ListedBitstream
 from cyborg_lite.model.bitstreams.program_jobs import ProgramStep
 from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.jobs import Job, NewJob, ProgramPayload
-from cyborg_lite.model.operations import Operation, OperationKind, SubjectType
+from cyborg_lite.model.operations import (
+    NewOperation,
+    Operation,
+    OperationKind,
+    SubjectType,
+)
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import serves
@@ -57,7 +62,7 @@ class ProgrammingService:
         self, context: RequestContext, uuid: str, image_uuid: str
     ) -> DeployableRecord:
         """Load an image into an unused deployable, and wait for the result."""
-        job = self._accept(context, uuid, image_uuid)
+        job = self._accept(uuid, image_uuid, _build(context, uuid, image_uuid))
         result = self.waiters.add(job.uuid)
         self.runner.run(job)
         try:
@@ -75,10 +80,17 @@ class ProgrammingService:
     @serves(Conductor.start_programming)
     def start(self, context: RequestContext, uuid: str, image_uuid: str) -> Operation:
         """Start to load an image, and return the operation without waiting."""
-        job = self._accept(context, uuid, image_uuid)
+        job = self._accept(uuid, image_uuid, _build(context, uuid, image_uuid))
         operation = self.database.read(operations.read_operation, job.operations[0])
         self.runner.run(job)
         return operation
+
+    def restart(
+        self, context: RequestContext, operation: Operation, again: NewOperation
+    ) -> None:
+        """Start to load the image of a failed operation again."""
+        image_uuid = str(operation.parameters['image_uuid'])
+        self.runner.run(self._accept(operation.subject_id, image_uuid, again))
 
     @serves(Conductor.list_bitstreams)
     def list_bitstreams(
@@ -90,7 +102,7 @@ class ProgrammingService:
             region = self.database.read(programming.find_region, deployable)
         return self.loader.list_bitstreams(filters, region)
 
-    def _accept(self, context: RequestContext, uuid: str, image_uuid: str) -> Job:
+    def _accept(self, uuid: str, image_uuid: str, operation: NewOperation) -> Job:
         region = self.database.read(programming.find_region, uuid)
         bitstream = self.loader.find_image(region, image_uuid)
         payload = ProgramPayload(uuid, image_uuid, bitstream.is_shell)
@@ -98,19 +110,18 @@ class ProgrammingService:
             OperationKind.PROGRAM,
             codec.dump(payload),
             limit_ms=_DEADLINE_MS,
-            request_id=context.request_id,
+            request_id=operation.request_id,
             host=region.hostname,
-            operation=build_operation(
-                context,
-                OperationKind.PROGRAM,
-                SubjectType.DEPLOYABLE,
-                uuid,
-                image_uuid=image_uuid,
-            ),
+            operation=operation,
         )
         return self.database.write(
             programming.begin_load, region, new_job, self.runner.owner
         )
+
+
+def _build(context: RequestContext, uuid: str, image_uuid: str) -> NewOperation:
+    kind, subject = OperationKind.PROGRAM, SubjectType.DEPLOYABLE
+    return build_operation(context, kind, subject, uuid, image_uuid=image_uuid)
 
 
 class ProgramWaiters:

@@ -29,7 +29,12 @@ from cyborg_lite.model.devices.cleaning import (
 )
 from cyborg_lite.model.hosts import message_rules
 from cyborg_lite.model.jobs import Job
-from cyborg_lite.model.operations import OperationKind, SubjectType
+from cyborg_lite.model.operations import (
+    NewOperation,
+    Operation,
+    OperationKind,
+    SubjectType,
+)
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext, request_context
 from cyborg_lite.rpc.dispatcher import serves
@@ -197,13 +202,26 @@ class CleaningService:
             selection.device_uuid,
             unit=selection.unit,
         )
+        self._start(selection, actor, operation)
+        return operation.uuid
+
+    def restart(
+        self, context: RequestContext, operation: Operation, again: NewOperation
+    ) -> None:
+        """Clean the units of a failed operation again."""
+        unit = str(operation.parameters.get('unit') or '')
+        selection = UnitSelection(operation.subject_id, unit)
+        self._start(selection, context.user_id or 'unknown', again)
+
+    def _start(
+        self, selection: UnitSelection, actor: str, operation: NewOperation
+    ) -> None:
         number = self._database.write(
             cleanings.retry_cleaning, selection, actor, operation
         )
         LOG.info(
             '%s starts the cleaning of %d units again: %s', actor, number, selection
         )
-        return operation.uuid
 
     @serves(Conductor.accept_units)
     def accept(self, selection: UnitSelection, actor: str) -> int:

@@ -40,7 +40,12 @@ from cyborg_lite.model.devices.reconfiguration import (
     Phase,
 )
 from cyborg_lite.model.jobs import Job, ReconfigurePayload
-from cyborg_lite.model.operations import OperationKind, SubjectType
+from cyborg_lite.model.operations import (
+    NewOperation,
+    Operation,
+    OperationKind,
+    SubjectType,
+)
 from cyborg_lite.rpc.context import RequestContext, request_context
 from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Conductor
@@ -87,6 +92,33 @@ class ReconfigurationService:
         generation: int | None = None,
     ) -> DeviceConfiguration:
         """Start to change the configuration of a device; return what ``show`` does."""
+        operation = build_operation(
+            context,
+            OperationKind.CONFIGURATION,
+            SubjectType.DEVICE,
+            uuid,
+            set=request.hardware_set,
+            settings=dict(request.settings),
+        )
+        self._start(uuid, request, operation, generation)
+        self.wake()
+        return replace(self.show(uuid), operation=operation.uuid)
+
+    def restart(
+        self, context: RequestContext, operation: Operation, again: NewOperation
+    ) -> None:
+        """Start a change that has failed again, with the same settings."""
+        parameters, actor = operation.parameters, context.user_id or 'unknown'
+        request = ConfigurationRequest(parameters['set'], parameters['settings'], actor)
+        self._start(operation.subject_id, request, again)
+
+    def _start(
+        self,
+        uuid: str,
+        request: ConfigurationRequest,
+        operation: NewOperation,
+        generation: int | None = None,
+    ) -> None:
         device = self.database.read(reconfigurations.find_device, uuid)
         hardware_set = self._find_set(device, request.hardware_set)
         hardware_set.check_settings(request.settings)
@@ -99,13 +131,6 @@ class ReconfigurationService:
             limit * 1000,
         )
         selects = partial(_affects, hardware_set)
-        operation = build_operation(
-            context,
-            OperationKind.CONFIGURATION,
-            SubjectType.DEVICE,
-            uuid,
-            set=request.hardware_set,
-        )
         record = self.database.write(
             reconfigurations.add_change, new, selects, operation, generation
         )
@@ -116,8 +141,6 @@ class ReconfigurationService:
             uuid,
             request.hardware_set,
         )
-        self.wake()
-        return replace(self.show(uuid), operation=operation.uuid)
 
     def _find_set(self, device: DeviceFacts, name: str) -> HardwareSet:
         matching = self.sets.list_matching(device)

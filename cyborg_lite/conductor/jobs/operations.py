@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations as clients see and change them through the API."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from oslo_log import log
@@ -18,6 +18,7 @@ from cyborg_lite.model.operations import (
     NewOperation,
     Operation,
     OperationKind,
+    OperationState,
     SubjectType,
 )
 from cyborg_lite.model.queries import Query
@@ -27,6 +28,7 @@ from cyborg_lite.rpc.interface import Conductor
 
 LOG = log.getLogger(__name__)
 
+_UNSUCCESSFUL: Final = (OperationState.FAILED, OperationState.CANCELLED)
 _OF_ADMINISTRATORS: Final = (SubjectType.HOST, SubjectType.DEVICE, SubjectType.NONE)
 
 
@@ -55,6 +57,10 @@ def build_operation(
     )
 
 
+Restart = Callable[[RequestContext, Operation, NewOperation], None]
+"""Does the work of a failed operation again; the last argument is for its jobs."""
+
+
 @dataclass(frozen=True, slots=True)
 class OperationService:
     """Lists, requests, retries and cancels operations.
@@ -64,6 +70,8 @@ class OperationService:
 
     database: Database
     wake: Callable[[], None]  # called when a job is due
+    # By kind of an operation whose failed jobs have no row.
+    restarts: Mapping[str, Restart] = field(default_factory=dict)
 
     @serves(Conductor.list_operations)
     def list(self, context: RequestContext, query: Query) -> tuple[Operation, ...]:
@@ -105,19 +113,38 @@ class OperationService:
 
     @serves(Conductor.retry_operation)
     def retry(self, context: RequestContext, uuid: str) -> None:
-        """Run the waiting or failed jobs of an operation now."""
-        self._change(context, uuid, administration.retry_operation)
+        """Run the waiting or failed jobs of an operation now, or start its work again.
+
+        :raises OperationRefused: the operation runs or has succeeded, or it is a bind,
+            which Nova has given up
+        """
+        operation = self._find(context, uuid)
+        restart = self.restarts.get(operation.kind)
+        if restart is None or operation.state not in _UNSUCCESSFUL:
+            self._change(context, uuid, administration.retry_operation)
+            return
+        request_id = context.request_id
+        again = NewOperation(
+            operation.kind, request_id=request_id, uuid=uuid, is_retry=True
+        )
+        restart(context, operation, again)
+        LOG.info('User %s starts operation %s again', context.user_id, uuid)
+        self.wake()
 
     @serves(Conductor.cancel_operation)
     def cancel(self, context: RequestContext, uuid: str) -> None:
         """Have a conductor end an operation as if its deadline had passed."""
         self._change(context, uuid, administration.cancel_operation)
 
+    def _find(self, context: RequestContext, uuid: str) -> Operation:
+        for operation in self.list(context, Query(filters={'uuid': (uuid,)})):
+            return operation
+        raise OperationNotFound(uuid=uuid)
+
     def _change(
         self, context: RequestContext, uuid: str, change: Callable[..., None]
     ) -> None:
-        if not self.list(context, Query(filters={'uuid': (uuid,)})):
-            raise OperationNotFound(uuid=uuid)
+        self._find(context, uuid)
         self.database.write(change, uuid)
         LOG.info('User %s: %s %s', context.user_id, change.__name__, uuid)
         self.wake()

@@ -23,12 +23,9 @@ from cyborg_lite.errors.jobs import OperationRefused
 from cyborg_lite.model.jobs import JobRecord, JobState, job_key
 from cyborg_lite.model.operations import OperationKind, OperationState
 
-# Their failed jobs have no row, or a client must decide anew.
+# Failed binds have no row, and a client must decide anew.
 _RESTARTS: Final[Mapping[str, str]] = {
     OperationKind.BIND: 'Nova has given up the server: start or create it again.',
-    OperationKind.PROGRAM: 'Program the deployable again.',
-    OperationKind.CONFIGURATION: 'Configure the device again.',
-    OperationKind.CLEANING: 'Retry the cleaning of the device.',
 }
 
 

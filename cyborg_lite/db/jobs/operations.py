@@ -35,6 +35,7 @@ from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import Job, JobOperation, now
 from cyborg_lite.db.core.tables import Operation as Row
 from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.jobs import OperationNotFound
 from cyborg_lite.errors.registry import find_code
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.operations import (
@@ -58,6 +59,20 @@ _ADD: Final = Upsert(
     also={'jobs': Row.jobs + 1, 'pending': Row.pending + 1},
     # As the times of the history of ARQs, which has the steps of binds.
     computed={'created_at': now_utc()},
+)
+_IS_FIRST: Final = Row.pending == 0
+# In this order for MySQL, as below.
+_AGAIN: Final = (
+    _update(Row)
+    .where(Row.uuid == bindparam('operation'))
+    .ordered_values(
+        (Row.state, bindparam('state_now')),
+        (Row.outcome, case((_IS_FIRST, OperationState.SUCCEEDED), else_=Row.outcome)),
+        (Row.progress, case((_IS_FIRST, 0), else_=Row.progress)),
+        (Row.ended_at, None),
+        (Row.jobs, case((_IS_FIRST, 1), else_=Row.jobs + 1)),
+        (Row.pending, Row.pending + 1),
+    )
 )
 _IS_WORK: Final = and_(
     JobOperation.job_uuid == Job.uuid, JobOperation.job_kind == Job.kind
@@ -96,7 +111,15 @@ _FAIL: Final = _CHANGE.ordered_values(
 def add(
     session: Session, new: NewOperation, state: OperationState = OperationState.WAITING
 ) -> None:
-    """Store an operation with one job, or count a further job of the operation."""
+    """Store an operation with one job, or count a further job of the operation.
+
+    :raises OperationNotFound: the operation to retry was purged
+    """
+    if new.is_retry:
+        parameters = {'operation': new.uuid, 'state_now': state}
+        if change(session, _AGAIN, parameters) != 1:
+            raise OperationNotFound(uuid=new.uuid)
+        return
     values = {
         'uuid': new.uuid,
         'kind': new.kind,

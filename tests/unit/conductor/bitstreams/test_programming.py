@@ -16,6 +16,7 @@ from cyborg_lite.conductor.bitstreams.programming import (
     ProgrammingService,
     ProgramWaiters,
 )
+from cyborg_lite.conductor.jobs.operations import OperationService
 from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle
@@ -286,6 +287,22 @@ def test_start_job_shows_success(console: Console) -> None:
     assert (job.state, job.progress) == (OperationState.RUNNING, 0)
     finished = console.finish(job)
     assert (finished.state, finished.progress) == (OperationState.SUCCEEDED, 100)
+    assert console.cloud.record().bitstream_id == IMAGE_ID
+
+
+def test_retry_of_failed_program_loads_again(console: Console) -> None:
+    agents = console.cloud.agents
+    agents.cannot_load = LoadingFailed(image=IMAGE_ID, reason='CRC error')
+    started = console.start()
+    assert console.handler.finished.wait(30)
+    assert console.read(started.uuid).state is OperationState.FAILED
+    console.handler.finished.clear()
+    agents.cannot_load = None
+    restarts = {'program': console.programming.restart}
+    service = OperationService(console.cloud.database, lambda: None, restarts)
+    service.retry(ADMIN, started.uuid)
+    finished = console.finish(started)
+    assert (finished.state, finished.reason) == (OperationState.SUCCEEDED, '')
     assert console.cloud.record().bitstream_id == IMAGE_ID
 
 

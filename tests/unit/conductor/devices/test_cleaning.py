@@ -9,15 +9,18 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.conductor.devices.cleaning import CleanHandler, CleaningService
 from cyborg_lite.conductor.jobs.attempts import Handler, JobAttempts
+from cyborg_lite.conductor.jobs.operations import OperationService
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Deployable, Device
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.devices import cleanings
-from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.db.jobs import administration, operations, queue
 from cyborg_lite.errors.arqs import UnitAllocated
 from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.devices import CleaningRefused
 from cyborg_lite.errors.hosts import HostAway
+from cyborg_lite.errors.jobs import OperationRefused
 from cyborg_lite.model.devices.cleaning import (
     CleanOrder,
     CleanProgress,
@@ -122,6 +125,39 @@ def test_failed_step_withholds_unit(database: Database) -> None:
     run(database, ScriptedAgents(build_progress(SUCCEEDED, 'erase', 'verify')))
     first, second = service.list(device, LATEST_FIRST).cleanings
     assert (first.state, first.actor, second.state) == ('succeeded', 'Jo', 'failed')
+
+
+def test_operation_of_failed_clean_is_retried(database: Database) -> None:
+    device = release_unit(database)
+    failure = build_progress(FAILED, reason='medium error')
+    run(database, ScriptedAgents(failure))
+    cleaning = CleaningService(database)
+    uuid = cleaning.retry(daemon_context(), UnitSelection(device), 'Jo')
+    run(database, ScriptedAgents(failure))
+    restarts = {'cleaning': cleaning.restart}
+    service = OperationService(database, lambda: None, restarts)
+    service.retry(RequestContext(user_id='eve', is_admin=True), uuid)
+    run(database, ScriptedAgents(build_progress(SUCCEEDED, 'erase')))
+    assert database.read(operations.read_operation, uuid).state == 'succeeded'
+    last, *_ = cleaning.list(device, LATEST_FIRST).cleanings
+    assert (last.state, last.actor) == ('succeeded', 'eve')
+    with pytest.raises(OperationRefused, match='has ended'):
+        service.retry(daemon_context(), uuid)
+
+
+def test_retry_of_units_declared_clean_is_refused(database: Database) -> None:
+    device = release_unit(database)
+    failure = build_progress(FAILED, reason='medium error')
+    run(database, ScriptedAgents(failure))
+    cleaning = CleaningService(database)
+    uuid = cleaning.retry(daemon_context(), UnitSelection(device), 'Jo')
+    run(database, ScriptedAgents(failure))
+    cleaning.accept(UnitSelection(device), 'Jo')
+    restarts = {'cleaning': cleaning.restart}
+    service = OperationService(database, lambda: None, restarts)
+    with pytest.raises(CleaningRefused):
+        service.retry(daemon_context(), uuid)
+    assert database.read(operations.read_operation, uuid).state == 'failed'
 
 
 def test_unit_with_unknown_consumer_is_not_cleaned(

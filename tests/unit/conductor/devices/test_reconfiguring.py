@@ -14,10 +14,11 @@ from cyborg_lite.conductor.devices.reconfiguring import (
     ReconfigurationService,
     ReconfigureHandler,
 )
+from cyborg_lite.conductor.jobs.operations import OperationService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.inventory import agents
-from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.errors.devices import (
     InvalidSettings,
     ReconfigurationDelayed,
@@ -172,6 +173,25 @@ def test_change_failed_playbook_leaves_device_maintaining(cloud: Cloud) -> None:
     assert device.status_reason == f'Configuration: {reason}'
     assert (change.state, change.reason) == (ReconfigurationState.FAILED, reason)
     assert (cloud.is_held(), cloud.has_job()) == (False, False)
+
+
+def test_retry_of_failed_change_repeats_its_settings(cloud: Cloud) -> None:
+    cloud.playbooks.answers = [PlaybookResult('failed', 'Load: no such module')]
+    job = cloud.change(count=4, name='a')
+    cloud.handler.run(job)
+    restarts = {'configuration': cloud.service.restart}
+    service = OperationService(cloud.database, lambda: None, restarts)
+    (uuid,) = job.operations
+    service.retry(RequestContext(user_id='eve', is_admin=True), uuid)
+    again = cloud.lease()
+    assert again.operations == (uuid,)
+    cloud.handler.run(again)
+    assert cloud.playbooks.orders[-1].variables['count'] == 4
+    assert (cloud.last().state, cloud.last().actor) == ('succeeded', 'eve')
+    operation = cloud.database.read(operations.read_operation, uuid)
+    assert (operation.state, operation.reason) == ('succeeded', '')
+    steps = [step['name'] for step in operation.steps]
+    assert steps == ['teardown', 'setup', 'applied']
 
 
 @pytest.mark.parametrize(

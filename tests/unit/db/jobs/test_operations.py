@@ -8,7 +8,7 @@ import pytest
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.jobs import administration, operations, queue
-from cyborg_lite.errors.jobs import JobLost, OperationRefused
+from cyborg_lite.errors.jobs import JobLost, OperationNotFound, OperationRefused
 from cyborg_lite.model.jobs import Job, NewJob
 from cyborg_lite.model.operations import (
     NewOperation,
@@ -106,23 +106,38 @@ def test_retry_names_newer_operation_with_the_same_key(database: Database) -> No
     assert read_states(database, AUDIT, RELEASE) == ['failed', 'waiting']
 
 
-@pytest.mark.parametrize(
-    ('kind', 'advice'),
-    [
-        (OperationKind.BIND, 'Nova has given up the server'),
-        (OperationKind.PROGRAM, 'Program the deployable'),
-        (OperationKind.CONFIGURATION, 'Configure the device'),
-        (OperationKind.CLEANING, 'Retry the cleaning'),
-    ],
-)
-def test_retry_without_job_names_request_to_repeat(
-    database: Database, kind: OperationKind, advice: str
-) -> None:
-    add_job(database, replace(AUDIT, kind=kind))
+def test_retry_of_bind_names_request_to_repeat(database: Database) -> None:
+    add_job(database, replace(AUDIT, kind=OperationKind.BIND))
     (job,) = lease(database)
     database.write(queue.finish_job, job, 'A fan.')
-    with pytest.raises(OperationRefused, match=advice):
+    with pytest.raises(OperationRefused, match='Nova has given up the server'):
         database.write(administration.retry_operation, AUDIT.uuid)
+
+
+def test_retry_with_two_new_jobs_ends_with_the_last(database: Database) -> None:
+    """The first attempt had one failed job of two; its figures count no more."""
+    for _ in range(2):
+        add_job(database)
+    failed, succeeded = lease(database)
+    database.write(queue.finish_job, failed, 'A fan.')
+    database.write(queue.finish_job, succeeded)
+    assert read(database).state == 'failed'
+    for _ in range(2):
+        add_job(database, replace(AUDIT, is_retry=True))
+        again = read(database)
+        assert (again.state, again.ended_at, again.progress) == ('waiting', None, 0)
+    first, second = lease(database)
+    database.write(queue.finish_job, first)
+    assert (read(database).state, read(database).progress) == ('running', 50)
+    database.write(queue.finish_job, second)
+    ended = read(database)
+    assert (ended.state, ended.reason, ended.error_code) == ('succeeded', '', None)
+
+
+def test_retry_of_purged_operation_writes_nothing(database: Database) -> None:
+    with pytest.raises(OperationNotFound):
+        add_job(database, replace(AUDIT, is_retry=True))
+    assert lease(database) == []
 
 
 def test_cancel_ends_waiting_job_of_operation(database: Database) -> None:
