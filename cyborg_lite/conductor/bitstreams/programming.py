@@ -86,11 +86,16 @@ class ProgrammingService:
         return operation
 
     def restart(
-        self, context: RequestContext, operation: Operation, again: NewOperation
+        self,
+        context: RequestContext,
+        operation: Operation,
+        renewed_operation: NewOperation,
     ) -> None:
         """Start to load the image of a failed operation again."""
         image_uuid = str(operation.parameters['image_uuid'])
-        self.runner.run(self._accept(operation.subject_id, image_uuid, again))
+        self.runner.run(
+            self._accept(operation.subject_id, image_uuid, renewed_operation)
+        )
 
     @serves(Conductor.list_bitstreams)
     def list_bitstreams(

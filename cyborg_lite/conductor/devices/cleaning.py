@@ -206,12 +206,15 @@ class CleaningService:
         return operation.uuid
 
     def restart(
-        self, context: RequestContext, operation: Operation, again: NewOperation
+        self,
+        context: RequestContext,
+        operation: Operation,
+        renewed_operation: NewOperation,
     ) -> None:
         """Clean the units of a failed operation again."""
         unit = str(operation.parameters.get('unit') or '')
         selection = UnitSelection(operation.subject_id, unit)
-        self._start(selection, context.user_id or 'unknown', again)
+        self._start(selection, context.user_id or 'unknown', renewed_operation)
 
     def _start(
         self, selection: UnitSelection, actor: str, operation: NewOperation

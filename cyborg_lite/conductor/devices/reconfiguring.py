@@ -105,12 +105,15 @@ class ReconfigurationService:
         return replace(self.show(uuid), operation=operation.uuid)
 
     def restart(
-        self, context: RequestContext, operation: Operation, again: NewOperation
+        self,
+        context: RequestContext,
+        operation: Operation,
+        renewed_operation: NewOperation,
     ) -> None:
         """Start a change that has failed again, with the same settings."""
         parameters, actor = operation.parameters, context.user_id or 'unknown'
         request = ConfigurationRequest(parameters['set'], parameters['settings'], actor)
-        self._start(operation.subject_id, request, again)
+        self._start(operation.subject_id, request, renewed_operation)
 
     def _start(
         self,

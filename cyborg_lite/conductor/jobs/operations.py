@@ -124,10 +124,10 @@ class OperationService:
             self._change(context, uuid, administration.retry_operation)
             return
         request_id = context.request_id
-        again = NewOperation(
+        renewed_operation = NewOperation(
             operation.kind, request_id=request_id, uuid=uuid, is_retry=True
         )
-        restart(context, operation, again)
+        restart(context, operation, renewed_operation)
         LOG.info('User %s starts operation %s again', context.user_id, uuid)
         self.wake()
 

@@ -84,11 +84,11 @@ def test_jobs_of_operation_are_found_by_index(database: Database) -> None:
     for new in news:
         job = NewJob(OperationKind.RELEASE, operation=new)
         database.write(queue.add_job, job)
-    others = [
+    relations = [
         {'operation_uuid': uuid, 'job_uuid': uuid, 'job_kind': 'release'}
         for uuid in (str(uuid4()) for _ in range(10_000))
     ]
-    database.write(lambda session: session.execute(insert(JobOperation), others))
+    database.write(lambda session: session.execute(insert(JobOperation), relations))
     (statement,) = record_selects(
         database, lambda: database.read(operations.list_jobs, news[7].uuid)
     )

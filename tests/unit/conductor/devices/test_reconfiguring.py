@@ -183,9 +183,9 @@ def test_retry_of_failed_change_repeats_its_settings(cloud: Cloud) -> None:
     service = OperationService(cloud.database, lambda: None, restarts)
     (uuid,) = job.operations
     service.retry(RequestContext(user_id='eve', is_admin=True), uuid)
-    again = cloud.lease()
-    assert again.operations == (uuid,)
-    cloud.handler.run(again)
+    next_job = cloud.lease()
+    assert next_job.operations == (uuid,)
+    cloud.handler.run(next_job)
     assert cloud.playbooks.orders[-1].variables['count'] == 4
     assert (cloud.last().state, cloud.last().actor) == ('succeeded', 'eve')
     operation = cloud.database.read(operations.read_operation, uuid)

@@ -196,7 +196,7 @@ def test_old_history_of_deleted_arq_is_deleted(
 
 
 def test_steps_of_bind_and_release_come_from_history(database: Database) -> None:
-    """Each operation shows its part of the history of the same ARQs, in one SELECT."""
+    """Show only the part of an operation, of any number of operations in one SELECT."""
     uuids, card = add_arqs(database, 2), add_card(database, 2)
     first, unbind, second = (
         NewOperation(kind, parameters={'arqs': uuids})

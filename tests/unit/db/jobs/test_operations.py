@@ -124,14 +124,22 @@ def test_retry_with_two_new_jobs_ends_with_the_last(database: Database) -> None:
     assert read(database).state == 'failed'
     for _ in range(2):
         add_job(database, replace(AUDIT, is_retry=True))
-        again = read(database)
-        assert (again.state, again.ended_at, again.progress) == ('waiting', None, 0)
+        retried = read(database)
+        assert (retried.state, retried.ended_at, retried.progress) == (
+            'waiting',
+            None,
+            0,
+        )
     first, second = lease(database)
     database.write(queue.finish_job, first)
     assert (read(database).state, read(database).progress) == ('running', 50)
     database.write(queue.finish_job, second)
-    ended = read(database)
-    assert (ended.state, ended.reason, ended.error_code) == ('succeeded', '', None)
+    operation = read(database)
+    assert (operation.state, operation.reason, operation.error_code) == (
+        'succeeded',
+        '',
+        None,
+    )
 
 
 def test_retry_of_purged_operation_writes_nothing(database: Database) -> None:
