@@ -21,8 +21,9 @@ _cyborg_lite() {
     "cyborg-lite-dbsync current"*) words="--help --json" ;;
     "cyborg-lite-dbsync history"*) words="--help --json" ;;
     "cyborg-lite-dbsync create"*) words="--help --json" ;;
-    "cyborg-lite-manage") words="audit device cleaning placement ownership agent topology init convert-config import --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-manage") words="audit recover device cleaning placement ownership agent topology init install-units convert-config import --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-manage audit"*) words="--apply --format --grace --help --json" ;;
+    "cyborg-lite-manage recover"*) words="--apply --format --help --json --plan" ;;
     "cyborg-lite-manage device") words="impact --help" ;;
     "cyborg-lite-manage device impact"*) words="--format --help --host --json" ;;
     "cyborg-lite-manage cleaning") words="list --help" ;;
@@ -42,6 +43,7 @@ _cyborg_lite() {
     "cyborg-lite-manage agent api-key"*) words="--help --json" ;;
     "cyborg-lite-manage topology"*) words="--format --help --json" ;;
     "cyborg-lite-manage init"*) words="--auth-url --connection --enabled-drivers --help --json --no-check --output --password --project-domain-name --project-name --role --transport-url --user-domain-name --username" ;;
+    "cyborg-lite-manage install-units"*) words="--help --json --root" ;;
     "cyborg-lite-manage convert-config"*) words="--help --json --output" ;;
     "cyborg-lite-manage import"*) words="--dry-run --format --from --help --json --record --undo" ;;
     "cyborg-lite-standalone"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --notrust-network --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --trust-network --use-journal --use-json --use-syslog --version" ;;

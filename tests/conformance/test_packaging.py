@@ -164,6 +164,8 @@ def test_wheel_has_units_privileges_and_samples(wheel: Path) -> None:
         for folder in (
             'privileges.d',
             'sudoers.d',
+            'sysusers.d',
+            'tmpfiles.d',
             'systemd',
             'proxy',
             'prometheus',

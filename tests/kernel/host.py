@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The host with the agent: what the role installs, and what the tests ask it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from cyborg_lite.rpc.security.keys import Peer, Role, derive_key
 from tests.kernel.machine import CommandFailed, Machine
+from tests.kernel.mdev_driver import MdevCards
 from tests.servers.message_keys import SECRET
 from tests.servers.stack import Cloud, Instance, Options, expect
 
 UNIT: Final = 'cyborg-lite-agent'
+_MDEV_TYPE: Final = 'pci-1'  # no driver of the kernel is bound to the function
 PROGRAMS: Final = '/opt/cyborg-lite/bin'
 
 _BY_ID: Final = '/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_'
@@ -44,7 +47,7 @@ def build_variables(cloud: Cloud, transport_url: str) -> Mapping[str, Any]:
         'cyborg_lite_host': cloud.host,
         'cyborg_lite_transport_url': urlunsplit(url._replace(netloc=address)),
         'cyborg_lite_agent_key': derive_key(SECRET, Peer(Role.AGENT, cloud.host)),
-        'cyborg_lite_drivers': ['nvme_driver'],
+        'cyborg_lite_drivers': ['nvme_driver', 'pci_driver', MdevCards.NAME],
         'cyborg_lite_options': {
             'agent': {
                 'discovery_interval': 5,
@@ -53,6 +56,7 @@ def build_variables(cloud: Cloud, transport_url: str) -> Mapping[str, Any]:
             },
             # The host uses most of them, and none of those may be offered.
             'nvme_driver': {'drives': '*'},
+            MdevCards.NAME: {'vgpu_types': f'* = {_MDEV_TYPE}'},
             # The cloud of the tests has no quorum queues.
             'oslo_messaging_rabbit': {
                 'rabbit_quorum_queue': False,
@@ -97,8 +101,17 @@ mount $(drive MOUNTED)-part1 /srv/data
             + ''.join(f'{name} = {value}\n' for name, value in values.items())
             for section, values in options.items()
         )
-        path = '/etc/cyborg-lite/cyborg-lite.conf.d'
-        self.machine.run(f"mkdir -p {path}; cat > {path}/test.conf <<'END'\n{lines}END")
+        path = '/etc/cyborg-lite/cyborg-lite.conf'
+        self.machine.run(f"""\
+cp --no-clobber {path} /root
+cat /root/cyborg-lite.conf - > {path} <<'END'
+{lines}END""")
+        self.start_agent()
+
+    def restart_machine(self) -> None:
+        """Let the machine lose its power, and start the agent as a boot does."""
+        self.machine.power_off_and_on()
+        self.use_drives(has_data=True)
         self.start_agent()
 
     def journal(self) -> str:
@@ -180,3 +193,32 @@ echo {address} > /sys/bus/pci/drivers_probe""")
         if result.status > 1:
             raise CommandFailed(result.output)
         return result.status == 0
+
+    # --- mediated devices ---
+
+    def list_mdevs(self) -> set[str]:
+        """Return the uuids of the mediated devices of the machine."""
+        return set(self.machine.run('ls /sys/bus/mdev/devices').split())
+
+    def create_mdev(self, uuid: str) -> None:
+        """Create a mediated device as another program does."""
+        path = f'/sys/class/mdev_bus/*/mdev_supported_types/{_MDEV_TYPE}/create'
+        self.machine.run(f'echo {uuid} > $(echo {path})')
+
+    def remove_mdev(self, uuid: str) -> None:
+        """Remove a mediated device."""
+        self.machine.run(f'echo 1 > /sys/bus/mdev/devices/{uuid}/remove')
+
+    @contextmanager
+    def open_mdev(self, uuid: str) -> Iterator[None]:
+        """Have a mediated device open as QEMU does."""
+        self.machine.run(f"""\
+group=$(basename $(readlink /sys/bus/mdev/devices/{uuid}/iommu_group))
+systemd-run --quiet --unit guest sh -c "exec 3<>/dev/vfio/$group; exec sleep infinity"
+until ls -l /proc/$(systemctl show guest -P MainPID)/fd | grep /dev/vfio; do
+    sleep 0.2
+done""")
+        try:
+            yield
+        finally:
+            self.machine.run('systemctl stop guest')

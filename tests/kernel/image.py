@@ -8,6 +8,7 @@ installs the wheel of this checkout in a chroot.
 
 import fcntl
 import hashlib
+import inspect
 import json
 import shutil
 import subprocess
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.ansible.collection import ROOT, build_collection
+from tests.builders import driver_packages
+from tests.kernel.mdev_driver import MdevCards
 
 PACKAGES: Final = (
     'linux-image-amd64 systemd-sysv udev dbus kmod sudo iproute2 '
@@ -30,6 +33,27 @@ _SUITE: Final = 'bookworm'
 _PYTHON: Final = (3, 11)  # of the suite of Debian
 _CACHE: Final = ROOT / '.tox' / 'kernel-image'
 _DISK_SIZE: Final = '3G'
+
+# mtty has mediated devices and no hardware. Debian ships its source only. Libvirt and
+# Nova know only PCI functions as parents: here it is the device edu of QEMU.
+_MDEV_PARENT: Final = r'\&pci_get_device(0x1234, 0x11e8, NULL)->dev'
+_BUILD_PACKAGES: Final = 'linux-headers-amd64 linux-source gcc make xz-utils libc6-dev'
+_BUILD_MTTY: Final = f"""\
+set -e
+export DEBIAN_FRONTEND=noninteractive
+cd /root
+tar -xf /usr/src/linux-source-*.tar.xz --wildcards '*/samples/vfio-mdev/mtty.c' \\
+    --strip-components=3
+sed -i 's/parent, &mtty_dev.dev,/parent, {_MDEV_PARENT},/' mtty.c
+grep -q pci_get_device mtty.c
+echo 'obj-m := mtty.o' > Makefile
+release=$(basename /lib/modules/*)
+make -s -C /lib/modules/$release/build M=/root modules
+install -D -m 0644 mtty.ko /lib/modules/$release/extra/mtty.ko
+depmod $release
+rm -rf /root/*
+apt-get purge -qq --autoremove {_BUILD_PACKAGES} > /dev/null
+"""
 
 _INSTALL: Final = """\
 set -e
@@ -71,10 +95,12 @@ def build_image(directory: Path, variables: Mapping[str, Any]) -> Image:
     _run('tar', '-C', str(root), '-xf', str(base), '--exclude=./dev/*')
     _add_sources(root / 'root', variables)
     (root / 'etc/systemd/network/80-dhcp.network').write_text(_NETWORK)
+    (root / 'etc/modules-load.d/mtty.conf').write_text('mtty\n')
     command = ('unshare', '--mount', '--pid', '--fork', 'sh', '-c', _INSTALL, 'sh')
     _run(*command, str(root))
     for name in ('ansible', 'wheels', 'collection', 'collections'):
         shutil.rmtree(root / 'root' / name)
+    _install_driver(root)
     image = Image(directory / 'disk.raw', directory / 'kernel', directory / 'initrd')
     [kernel], [ram_disk] = (
         root.glob(f'boot/{name}-*') for name in ('vmlinuz', 'initrd.img')
@@ -87,18 +113,38 @@ def build_image(directory: Path, variables: Mapping[str, Any]) -> Image:
     return image
 
 
+def _install_driver(root: Path) -> None:
+    """Install the out-of-tree driver for the mediated devices, and its privileges."""
+    module = Path(inspect.getfile(MdevCards)).relative_to(ROOT)
+    site = (
+        root / 'opt/cyborg-lite/lib' / 'python{}.{}'.format(*_PYTHON) / 'site-packages'
+    )
+    (site / module).parent.mkdir(parents=True)
+    shutil.copy(ROOT / module, site / module)
+    driver_packages.install(MdevCards, site)
+    lines = (ROOT / 'etc/privileges.d/nvidia_gpu_driver.conf').read_text()
+    cards = f'cards {MdevCards.VENDOR} {" ".join(MdevCards.CLASSES)}'
+    path = root / f'etc/cyborg-lite/privileges.d/{MdevCards.NAME}.conf'
+    path.write_text(lines.replace('cards 10de 03', cards))
+
+
 def _build_base() -> Path:
     """Return the archive of the base; build it unless it exists."""
-    recipe = json.dumps([PACKAGES, _SUITE, _list_sources()])
+    recipe = json.dumps([PACKAGES, _SUITE, _BUILD_MTTY, _list_sources()])
     base = _CACHE / f'{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.tar'
     _CACHE.mkdir(parents=True, exist_ok=True)
     with (_CACHE / 'lock').open('w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not base.exists():
             part = base.with_suffix('.part.tar')
-            include = f'--include={PACKAGES.replace(" ", ",")}'
-            variant = ('--quiet', '--variant=minbase', include)
-            _run('mmdebstrap', *variant, _SUITE, str(part), *_list_sources())
+            script = base.with_suffix('.sh')
+            script.write_text(_BUILD_MTTY)
+            packages = ','.join(f'{PACKAGES} {_BUILD_PACKAGES}'.split())
+            options = ('--quiet', '--variant=minbase', f'--include={packages}')
+            copy = f'--customize-hook=copy-in {script} /root'
+            build = f'--customize-hook=chroot "$1" sh /root/{script.name}'
+            sources = _list_sources()
+            _run('mmdebstrap', *options, copy, build, _SUITE, str(part), *sources)
             part.rename(base)
     return base
 

@@ -183,6 +183,8 @@ class Machine:
             '-device', 'virtio-serial-pci',
             '-device', 'virtserialport,chardev=commands,name=org.qemu.guest_agent.0',
             '-netdev', 'user,id=net', '-device', 'virtio-net-pci,netdev=net',
+            # The image has mediated devices for it.
+            '-device', 'edu',
         ]  # fmt: skip
         for number, serial in enumerate((SYSTEM, *DRIVES)):
             file, options = self._image.disk, ',snapshot=on'

@@ -10,8 +10,8 @@ def test_virtual_functions_exist_while_an_instance_has_one(host: Host) -> None:
     spec = f'{{"address": "{card}", "resource_class": "CUSTOM_FUNCTION"}}'
     host.configure(
         {
-            'agent': {'enabled_drivers': 'nvme_driver,pci_driver'},
-            'nvme_driver': {},
+            # The driver of drives also claims the card.
+            'agent': {'enabled_drivers': 'pci_driver'},
             'pci_driver': {'device_spec': spec, 'virtual_functions': f'{card} = 2'},
         }
     )
@@ -22,6 +22,10 @@ def test_virtual_functions_exist_while_an_instance_has_one(host: Host) -> None:
         [arq] = instance.list_arqs()
         assert arq['state'] == 'Bound'
         assert host.machine.run(f'cat {path}') == '2'
+        # The driver of the host never had them.
+        log = host.machine.run('dmesg')
+        assert f'pci function {card}' in log
+        assert f'pci function {card.removesuffix("0")}1' not in log
         instance.delete()
         host.machine.until(lambda: host.machine.run(f'cat {path}') == '0')
     finally:

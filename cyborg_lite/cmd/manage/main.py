@@ -25,6 +25,7 @@ from cyborg_lite.cmd.manage import (
     placement,
     recover,
     topology,
+    units,
 )
 from cyborg_lite.cmd.support.json_output import run_command
 from cyborg_lite.cmd.support.one_line_errors import one_line_errors
@@ -66,6 +67,7 @@ def _add_parsers(parsers: Parsers) -> None:
         agents,
         topology,
         init,
+        units,
     )
     for group in groups:
         group.add_parsers(parsers)

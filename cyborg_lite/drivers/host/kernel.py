@@ -14,7 +14,13 @@ from typing import Any, Final, Protocol, TypeVar
 
 from oslo_config import cfg
 
-from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DeviceHangs, DriverError
+from cyborg_lite.errors.drivers import (
+    DeviceBusy,
+    DeviceGone,
+    DeviceHangs,
+    DriverError,
+    ToolMissing,
+)
 
 T = TypeVar('T')
 
@@ -48,7 +54,8 @@ class Kernel(Protocol):
     def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
         """Run a vendor tool; return its exit status and output.
 
-        :param tool: path relative to the root
+        :param tool: path relative to the root; a name without directory stands for the
+            first installed tool of this name in the list of the operator
         :raises OSError: the tool cannot be started, or was killed after ten minutes
         """
 
@@ -82,7 +89,7 @@ class PrivilegedKernel:
         self._call('write', str(root / path), text)
 
     def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
-        command = [str(root / tool), *arguments]
+        command = [str(root / tool) if '/' in tool else tool, *arguments]
         status, output = self._call('run', command, _RUN_SECONDS)
         if status is None:
             raise TimeoutError(errno.ETIMEDOUT, f'{tool} was killed after a timeout')
@@ -159,7 +166,8 @@ class Writer:
     def run(self, address: str, tool: str, *arguments: str) -> tuple[int, str]:
         """Run a vendor tool; return its exit status and output.
 
-        :param tool: path relative to the root of the host
+        :param tool: as for ``Kernel.run``
+        :raises ToolMissing: the tool is not installed
         :raises DriverError: the tool cannot be started
         :raises DeviceHangs: as for ``write``
         """
@@ -168,6 +176,8 @@ class Writer:
             return self._run_with_timeout(
                 address, name, lambda: self._kernel.run(self._root, tool, arguments)
             )
+        except FileNotFoundError:
+            raise ToolMissing(tool=name) from None
         except OSError as error:
             raise to_driver_error(address, name, error) from None
 

@@ -27,7 +27,7 @@ _UUID: Final = re.compile('[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 _MDEVS: Final = 'sys/bus/mdev/devices'
 _GONE: Final = (errno.ENOENT, errno.ENODEV)
 _DEFINITIONS: Final = 'etc/mdevctl.d'  # <parent>/<uuid>
-MDEVCTL: Final = 'usr/sbin/mdevctl'  # below the root of the host
+_MDEVCTL: Final = 'mdevctl'  # Debian has it in /usr/bin, others in /usr/sbin
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +94,12 @@ class Mdevs:
             return
         arguments = 'undefine', f'--uuid={spec.uuid}', f'--parent={spec.parent}'
         try:
-            status, output = self._writer.run(spec.card, MDEVCTL, *arguments)
+            status, output = self._writer.run(spec.card, _MDEVCTL, *arguments)
             reason = output.strip() or f'exit status {status}'
         except DriverError as error:
-            status, reason = 1, str(error)
-        if status:
+            reason = str(error)
+        # mdevctl reports success although it cannot write below /etc.
+        if self._host.has(definition):
             LOG.warning(
                 'Cannot remove definition /%s; its mdev returns at the next boot: %s',
                 definition,

@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
-from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DeviceHangs, DriverError
+from cyborg_lite.errors.drivers import (
+    DeviceBusy,
+    DeviceGone,
+    DeviceHangs,
+    DriverError,
+    ToolMissing,
+)
 
 _CARD = '0000:3b:00.0'
 _OTHER = '0000:af:00.0'
@@ -31,6 +37,8 @@ class SlowKernel:
         self.written.append(path)
 
     def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
+        if tool == 'missing':
+            raise FileNotFoundError(errno.ENOENT, 'missing')
         return 0, ' '.join((tool, *arguments))
 
     def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
@@ -55,6 +63,11 @@ def test_writer_returns_kernel_results(writer: Writer) -> None:
     assert writer.holders(_CARD, ['a', 'b']) == [2]
     with pytest.raises(OSError, match='busy'):
         writer.write(_CARD, 'refused', '1')
+
+
+def test_writer_without_tool_names_it(writer: Writer) -> None:
+    with pytest.raises(ToolMissing, match='missing is not installed'):
+        writer.run(_CARD, 'missing')
 
 
 def test_writer_hung_card_raises_until_return(

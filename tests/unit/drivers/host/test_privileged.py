@@ -499,6 +499,11 @@ def test_kernel_of_other_root_is_refused(root: Path) -> None:
         PrivilegedKernel().run(Path('/nonexistent'), 'usr/bin/tool', ['-e', _ADDRESS])
 
 
+def test_kernel_runs_tool_wherever_it_is(root: Path) -> None:
+    at_path = PrivilegedKernel().run(root, 'usr/bin/tool', ['-e', _ADDRESS])
+    assert PrivilegedKernel().run(root, 'tool', ['-e', _ADDRESS]) == at_path
+
+
 def test_entry_points_take_no_root() -> None:
     for name in ('write', 'run', 'holders'):
         function = getattr(privileged, name)

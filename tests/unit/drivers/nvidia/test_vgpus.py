@@ -74,6 +74,18 @@ def test_release_definition_not_removable_succeeds(t4: VgpuBench) -> None:
     assert handle.uuid not in t4.mdevs()
 
 
+def test_definition_that_stays_is_logged(
+    t4: VgpuBench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """mdevctl exits with 0 although its directory is read-only."""
+    handle = t4.handle(_T4)
+    t4.driver.prepare(handle)
+    t4.kernel.define(_T4, handle.uuid, 'nvidia-231')
+    monkeypatch.setattr(t4.kernel, '_undefine', lambda *arguments: (0, ''))
+    t4.driver.release(handle)
+    assert 'its mdev returns at the next boot: exit status 0' in caplog.text
+
+
 def test_creates_mdevs_off_leaves_guest_mdev_to_nova(t4: VgpuBench) -> None:
     options = {'vgpu_types': [f'{_T4}=nvidia-231'], 'creates_mdevs': False}
     driver = NvidiaGpu(t4.host, options)
