@@ -45,6 +45,7 @@ def upgrade() -> None:
     _create_former_servers()
     _create_project_locks()
     _create_received_calls()
+    _create_incarnations()
     _create_arqs()
     _create_arq_events()
     _create_usage_periods()
@@ -445,6 +446,16 @@ def _create_project_locks() -> None:
 def _create_received_calls() -> None:
     _create(
         'received_calls', sa.String(22), _not_null('received_at', _TIME, index=True)
+    )
+
+
+def _create_incarnations() -> None:
+    _create(
+        'incarnations',
+        sa.Integer,
+        _not_null('quarantined_at', _TIME),
+        _not_null('reason', sa.String(255)),
+        sa.Column('began_at', _TIME),
     )
 
 

@@ -29,6 +29,7 @@ from cyborg_lite.agent.ownership.ownership import Ownership
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.identity import StateLock, check_host, load_identity
 from cyborg_lite.agent.state.journal import Journal
+from cyborg_lite.agent.state.remembered_mark import RememberedMark
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.errors.daemons import ConfigurationError
@@ -182,6 +183,7 @@ class AgentService:
             self._telemetry,
             recovery,
             self._journal,
+            RememberedMark(resources.state_path),
             load_identity(resources.state_path),
             Reconciliation(
                 resources.host.name,

@@ -42,6 +42,7 @@ from cyborg_lite.conductor.devices.reconfiguring import (
     ReconfigureHandler,
 )
 from cyborg_lite.conductor.hosts.faults import FaultLog
+from cyborg_lite.conductor.hosts.database_watch import DatabaseWatch
 from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.hosts.hosts import HostService
 from cyborg_lite.conductor.hosts.liveness import LivenessMonitor
@@ -222,6 +223,7 @@ class ConductorService:
         self._connections = connections
         self._settings = settings
         self._stopping = threading.Event()
+        self._watch = DatabaseWatch(connections.database, connections.placement)
         self._metrics = Metrics()
         self._faults = FaultLog(
             connections.database, settings.agent_down_after, self._stopping
@@ -376,6 +378,7 @@ class ConductorService:
                 catalog,
                 dependencies.agents,
                 limits,
+                self._watch,
             ),
             DeviceService(database, dependencies.sync_jobs.sync),
             Transactions(database),
@@ -402,6 +405,7 @@ class ConductorService:
             heartbeats,
             self._metrics.count_heartbeat,
             self._settings.new_status,
+            self._watch,
         )
 
     def _build_loops(
@@ -423,6 +427,7 @@ class ConductorService:
             database, wake, settings.placement_audit_interval, stopping
         )
         return {
+            'database-watch': partial(self._watch.run, stopping),
             'placement-audits': placement_audits.run,
             'purge': Purger(
                 database, self._connections.placement, stopping, settings.retention

@@ -14,6 +14,7 @@ from cyborg_lite.db.core.tables import Arq, Job
 from cyborg_lite.db.devices.cleanings import list_unclean_units
 from cyborg_lite.db.devices.devices import list_lost_arqs
 from cyborg_lite.db.hosts.faults import list_faults
+from cyborg_lite.db.hosts.incarnations import find_quarantine
 from cyborg_lite.db.hosts.services import list_services
 from cyborg_lite.db.jobs import operations
 from cyborg_lite.db.ownership.allocations import list_leaked
@@ -59,6 +60,7 @@ def list_attention(session: Session) -> tuple[AttentionItem, ...]:
     :returns: the most severe kinds first
     """
     sources = (
+        _list_quarantine(session),
         _list_jobs(session),
         _list_units(session),
         _list_lost_arqs(session),
@@ -79,6 +81,20 @@ def list_attention(session: Session) -> tuple[AttentionItem, ...]:
                 by_kind[item.kind].append(item)
     kinds = sorted(by_kind, key=lambda kind: list(Severity).index(KINDS[kind].severity))
     return tuple(item for kind in kinds for item in by_kind[kind])
+
+
+def _list_quarantine(session: Session) -> Iterator[AttentionItem]:
+    quarantine = find_quarantine(session)
+    if quarantine is not None:
+        yield AttentionItem(
+            AttentionKind.QUARANTINE,
+            quarantine.since,
+            ObjectType.DATABASE,
+            str(quarantine.incarnation),
+            f'incarnation {quarantine.incarnation}',
+            '',
+            quarantine.reason,
+        )
 
 
 def _list_jobs(session: Session) -> Iterator[AttentionItem]:

@@ -29,6 +29,17 @@ class DatabaseRefused(ServiceUnavailable):
     advice = 'Correct user, password and database name in [database] connection.'
 
 
+class DatabaseQuarantined(CyborgError):
+    """The database has lost changes; an operator must recover it."""
+
+    code = 503
+    message = (
+        'The accelerator database has lost changes. Until an operator has recovered '
+        'it, no accelerator is handed out.'
+    )
+    advice = 'Run cyborg-lite-manage recover.'
+
+
 class DatabaseError(CyborgError):
     """The database returned an error. The log of the conductor contains its text."""
 

@@ -39,6 +39,7 @@ class Severity(enum.StrEnum):
 class AttentionKind(enum.StrEnum):
     """Kinds of items."""
 
+    QUARANTINE = 'quarantine'
     LATE_BIND = 'late_bind'
     FAILED_JOB = 'failed_job'
     PLACEMENT_OUTDATED = 'placement_outdated'
@@ -66,6 +67,7 @@ class ObjectType(enum.StrEnum):
     DEVICE = 'device'
     ARQ = 'arq'
     DEVICE_PROFILE = 'device_profile'
+    DATABASE = 'database'
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,11 @@ _CRITICAL, _WARNING, _INFO = Severity
 _PREFIX: Final = 'openstack accelerator'
 
 KINDS: Final[Mapping[AttentionKind, Rule]] = {
+    AttentionKind.QUARANTINE: Rule(
+        _CRITICAL,
+        'The database has lost changes; nothing is bound, released or cleaned.',
+        'cyborg-lite-manage recover --plan',
+    ),
     AttentionKind.LATE_BIND: Rule(
         _CRITICAL,
         f'A bind has not ended for more than {LATE_SECONDS} s; Nova waits for it.',

@@ -18,6 +18,23 @@ from cyborg_lite.errors.jobs import InvalidJobPayload
 from cyborg_lite.model.operations import NewOperation, OperationKind, SubjectType
 
 
+HELD_IN_QUARANTINE: Final = frozenset(
+    {
+        JobType.BIND,
+        JobType.RELEASE,
+        JobType.PROGRAM,
+        JobType.CLEAN,
+        JobType.MODE,
+        JobType.RECONFIGURE,
+        JobType.PROVIDER_REMOVAL,
+    }
+)
+"""Types of jobs that wait while the database is in quarantine.
+
+They change what instances may use, on the word of the database.
+"""
+
+
 class JobState(enum.StrEnum):
     """States of a job. A job that has succeeded has no row."""
 

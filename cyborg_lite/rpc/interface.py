@@ -49,6 +49,7 @@ from cyborg_lite.model.hosts.events import (
     RecoveryResult,
 )
 from cyborg_lite.model.hosts.hosts import HostSummary
+from cyborg_lite.model.hosts.incarnations import DatabaseMark
 from cyborg_lite.model.hosts.services import HeartbeatDetails, Service
 from cyborg_lite.model.hosts.topology import HostTopology
 from cyborg_lite.model.inventory.host_report import Device
@@ -606,13 +607,14 @@ class Conductor(Protocol):
         host: str,
         token: str,
         telemetry: Mapping[str, Usage] = NO_TELEMETRY,
-    ) -> bool:
+    ) -> DatabaseMark | None:
         """Record a heartbeat that repeats the last one of the host.
 
         :param token: ``Heartbeat.token`` of the last heartbeat
         :param telemetry: changed values, by control address
-        :returns: False: nothing was recorded. The conductor does not know the token and
-            requires a whole heartbeat
+        :returns: the mark of the database, for the agent to remember. None: nothing was
+            recorded. The conductor does not know the token and requires a whole
+            heartbeat
         :raises InvalidInput: the telemetry cannot be stored
         """
 

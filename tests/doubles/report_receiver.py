@@ -13,6 +13,7 @@ from cyborg_lite.model.hosts.events import (
     HostHandle,
     RecoveryResult,
 )
+from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
 from cyborg_lite.model.hosts.services import Heartbeat, HeartbeatDetails
 from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.inventory.report_changes import ReportChanges, apply_changes
@@ -42,6 +43,7 @@ class ReportKeeper:
         self.answer_lost = False  # report_events: executed, then not answered
         self.remembers_heartbeats = False  # False: it has just started
         self.token = ''  # of the last whole heartbeat
+        self.mark = NO_MARK  # of the database
         self.refusal: Exception | None = None  # raised by every call
         self.timeouts: list[float] = []  # seconds; one per client
 
@@ -78,16 +80,16 @@ class ReportKeeper:
         host: str,
         token: str,
         telemetry: Mapping[str, Usage] = NO_TELEMETRY,
-    ) -> bool:
+    ) -> DatabaseMark | None:
         if not self.remembers_heartbeats:
-            return False
+            return None
         self.calls.append('repeat')
         if self.refusal is not None:
             raise self.refusal
         if token != self.token:
-            return False
+            return None
         self.heartbeats.append(HeartbeatDetails(telemetry=telemetry))
-        return True
+        return self.mark
 
     @serves(Conductor.repeat_without_answer)
     def repeat_without_answer(

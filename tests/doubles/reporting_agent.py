@@ -13,6 +13,7 @@ from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.inventory.telemetry import TelemetryCollector
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.journal import Journal
+from cyborg_lite.agent.state.remembered_mark import RememberedMark
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.devices.telemetry import Usage
@@ -68,12 +69,14 @@ class ReportingAgent:
             lambda handles: self.abandoned.extend(item.uuid for item in handles),
             lambda _handles: None,
         )
+        self.remembered = RememberedMark(root / 'state')
         self.reporter = Reporter(
             ReportSources(
                 self.discovery,
                 self.measurements,
                 recovery,
                 self.journal,
+                self.remembered,
                 'identity-1',
                 reconciliation,
             ),

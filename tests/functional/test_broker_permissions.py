@@ -15,6 +15,7 @@ import yaml
 from oslo_config import cfg
 
 from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_agents, connect_conductor
 from cyborg_lite.rpc.context import RequestContext, daemon_context
@@ -46,8 +47,8 @@ Connect = Callable[[str, str, str], transport.Transport]
 
 class ConductorServices:
     @serves(Conductor.repeat)
-    def repeat(self, host: str, *_: Any, **__: Any) -> bool:  # Any: not read
-        return True
+    def repeat(self, host: str, *_: Any, **__: Any) -> DatabaseMark:  # Any: not read
+        return NO_MARK
 
 
 class HostServices:

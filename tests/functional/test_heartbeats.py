@@ -11,6 +11,7 @@ import pytest
 from oslo_config import cfg
 
 from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.context import bare_context
@@ -34,9 +35,9 @@ class Services:
 
     # Any: arguments that the tests do not read.
     @serves(Conductor.repeat)
-    def repeat(self, host: str, token: str, *_: Any, **__: Any) -> bool:
+    def repeat(self, host: str, token: str, *_: Any, **__: Any) -> DatabaseMark:
         self.tokens.put((host, token))
-        return True
+        return NO_MARK
 
     @serves(Conductor.repeat_without_answer)
     def repeat_without_answer(self, host: str, token: str, *_: Any, **__: Any) -> None:

@@ -394,7 +394,7 @@ class Preparation:
 
         :raises DriverError: the call is stale, or the unit is prepared for another ARQ
         """
-        if holder := self._find_holder(handle):
+        if holder := self.find_holder(handle):
             reason = (
                 f'Unit {handle.key} is prepared for ARQ {holder.arq_uuid} of instance '
                 f'{holder.instance_uuid or "unknown"}, which its host has not released.'
@@ -414,14 +414,14 @@ class Preparation:
         A restored database may use a generation again, for another ARQ. The order of
         the two claims is then not known, and the stored one stays.
         """
-        if self._find_holder(handle):
+        if self.find_holder(handle):
             return True
         stored = self._cache.handles.get(handle.uuid)
         if stored is None or stored.handle.claim == handle.claim:
             return False
         return handle.generation <= stored.handle.generation
 
-    def _find_holder(self, handle: AllocatedHandle) -> AllocatedHandle | None:
+    def find_holder(self, handle: AllocatedHandle) -> AllocatedHandle | None:
         """Return the handle of another ARQ that is prepared on the same unit.
 
         A conductor claims a unit after its host has released it. The database of a

@@ -107,7 +107,13 @@ class HostRecovery:
         )
         expected = conductor.report_recovery(daemon_context(), host.name, result)
         reported = {*reasons, *prepared}
-        missing = [handle for handle in expected if handle.uuid not in reported]
+        missing = [
+            handle
+            for handle in expected
+            # A restored database may name a unit that a later ARQ has.
+            if handle.uuid not in reported
+            and self._preparation.find_holder(handle) is None
+        ]
         if not missing:
             self._deadline = None
             return True

@@ -13,6 +13,7 @@ from typing import Final
 
 from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.inventory.telemetry import TelemetryCollector
+from cyborg_lite.agent.state.remembered_mark import RememberedMark
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.services import Heartbeat, HeartbeatDetails
 from cyborg_lite.rpc.context import bare_context, daemon_context
@@ -29,11 +30,12 @@ _MAX_SHORT: Final = 20  # short heartbeats after a whole heartbeat
 class HeartbeatSender:
     """Sends the heartbeats of one host. Not thread-safe."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # all are parts of an agent
         self,
         discovery: Discovery,
         telemetry: TelemetryCollector,
         identity: str,
+        remembered: RememberedMark,
         # connect: returns a client whose calls wait that many seconds.
         connect: Callable[[float], Conductor],
         interval: float,  # seconds between two heartbeats
@@ -41,6 +43,7 @@ class HeartbeatSender:
         self._discovery = discovery
         self._telemetry = telemetry
         self._identity = identity  # of the agent
+        self._remembered = remembered
         timeout = max(_SHORTEST_TIMEOUT, interval / _HEARTBEATS_PER_INTERVAL)
         self._conductor = connect(timeout)
         self._is_start_reported = False
@@ -94,8 +97,10 @@ class HeartbeatSender:
             self._is_answer_required = True
             self._conductor.repeat_without_answer(*arguments)
             return True
-        if not self._conductor.repeat(*arguments):
+        mark = self._conductor.repeat(*arguments)
+        if mark is None:
             return False
+        self._remembered.remember(mark)
         self._is_short_accepted = True
         self._is_answer_required = False
         self._known_usages |= usages
@@ -110,6 +115,7 @@ class HeartbeatSender:
             usages,
             heartbeat.identity,
             started=not self._is_start_reported,
+            mark=self._remembered.mark,
         )
         needs_report = self._conductor.heartbeat(
             daemon_context(),

@@ -18,6 +18,7 @@ from cyborg_lite.agent.hosts.heartbeats import HeartbeatSender
 from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.inventory.telemetry import TelemetryCollector
 from cyborg_lite.agent.state.journal import Journal
+from cyborg_lite.agent.state.remembered_mark import RememberedMark
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import (
     ConfigurationError,
@@ -54,6 +55,7 @@ class ReportSources:
     telemetry: TelemetryCollector
     recovery: HostRecovery
     journal: Journal
+    remembered: RememberedMark
     identity: str = ''  # of the agent
     reconciliation: Reconciliation | None = None  # None: nothing can be prepared
 
@@ -81,6 +83,7 @@ class Reporter:
             sources.discovery,
             sources.telemetry,
             sources.identity,
+            sources.remembered,
             connect,
             heartbeat_interval,
         )

@@ -21,6 +21,8 @@ from cyborg_lite.model.arqs.audit import AuditFinding, Remedy
 from cyborg_lite.model.ownership.allocations import UnownedAllocation
 
 _HEADER: Final = 'ARQ', 'PROBLEM', 'HOST', 'OUTCOME', 'REASON', 'REMEDY'
+_NOTHING: Final = 'No orphaned ARQ: nothing to do.'
+_NONE_KNOWN: Final = 'No orphaned ARQ is known.'
 _UNDECIDED: Final = 'none: an operator must decide'
 
 # Outcomes. Programs parse them in the JSON output, so the values do not change.
@@ -59,6 +61,7 @@ def add_parsers(parsers: Parsers) -> None:
 def _audit(conf: cfg.ConfigOpts) -> int:
     command = conf.command
     with database.open_database(conf) as db:
+        doubts = database.list_doubts(db, applies=command.apply)
         rules = AuditRules(
             grace=conf.conductor.orphan_grace
             if command.grace is None
@@ -76,14 +79,14 @@ def _audit(conf: cfg.ConfigOpts) -> int:
         if command.apply:
             audit.delete_former_servers()
         allocations, obstacle = _check_allocations(audit.allocations, command.apply)
-    failed_checks = (*report.failed_checks, *obstacle)
+    failed_checks = (*doubts, *report.failed_checks, *obstacle)
     if command.format == 'json':
         findings = [*_documents(outcomes), *_allocation_documents(allocations)]
         document = {'findings': findings, 'doubts': failed_checks}
         print(json.dumps(document, indent=2))
     else:
         rows = [_HEADER, *_rows(outcomes), *_allocation_rows(allocations)]
-        print(format_table(rows, 'No orphaned ARQ: nothing to do.'))
+        print(format_table(rows, _NONE_KNOWN if doubts else _NOTHING))
     for check in failed_checks:
         print(check, file=sys.stderr)
     if {outcome for _, outcome in (*outcomes, *allocations)} - {_DONE}:

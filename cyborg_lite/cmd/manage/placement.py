@@ -113,9 +113,11 @@ def _audit(conf: cfg.ConfigOpts) -> int:
         auditor = _Auditor(sync, HostSyncJobs(db, sync, owner), prunes=command.prune)
         hosts = command.of_host or db.read(device_owners.list_hosts)
         applies = command.apply or command.prune
+        doubts = database.list_doubts(db, applies=applies)
         # Pruning deletes the records of the names.
         published = db.read(providers.list_published_traits)
-        lines = [line for host in hosts for line in auditor.audit(host, applies)]
+        lines = [Line('', '', '', doubt, _UNKNOWN) for doubt in doubts]
+        lines += (line for host in hosts for line in auditor.audit(host, applies))
         sharing = SharingCheck(db, placement)
         for host in hosts:
             lines += _list_until_error(host, _sharing_lines(sharing, host))

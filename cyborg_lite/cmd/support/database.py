@@ -10,6 +10,7 @@ from oslo_config import cfg
 from cyborg_lite import runtime
 from cyborg_lite.db.core.dialects import refuse_blocking_driver
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import incarnations
 
 
 def from_configuration(conf: cfg.ConfigOpts) -> Database:
@@ -46,3 +47,20 @@ def open_database(conf: cfg.ConfigOpts) -> Iterator[Database]:
         yield database
     finally:
         database.close()
+
+
+def list_doubts(database: Database, *, applies: bool) -> tuple[str, ...]:
+    """Return why the content of the database is not to be trusted; empty: it is.
+
+    :param applies: the command acts on the content
+    :raises DatabaseQuarantined: the command must not act
+    """
+    if applies:
+        database.read(incarnations.check_trusted)
+    quarantine = database.read(incarnations.find_quarantine)
+    if quarantine is None:
+        return ()
+    return (
+        f'The database has lost changes, so this list is incomplete: '
+        f'{quarantine.reason} Run cyborg-lite-manage recover.',
+    )

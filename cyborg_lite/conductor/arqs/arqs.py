@@ -16,6 +16,7 @@ from cyborg_lite.conductor.arqs.binding import (
 )
 from cyborg_lite.conductor.arqs.project_limits import LimitService
 from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.hosts.database_watch import DatabaseWatch
 from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.conductor.jobs.runner import JobRunner
 from cyborg_lite.conductor.profiles.device_profiles import viewing_project
@@ -61,9 +62,11 @@ class ArqService:
         catalog: BitstreamCatalog | None = None,
         agents: Agents | None = None,
         limits: LimitService | None = None,
+        watch: DatabaseWatch | None = None,
     ) -> None:
         self._database = database
         self._limits = limits  # None: projects have no limits
+        self._watch = watch  # None: the database is trusted
         self._agents = agents  # None: do not ask whether a host has rebooted
         self._runner = runner
         self._rules = rules
@@ -112,6 +115,8 @@ class ArqService:
             context, names_arqs=has_instance or 'uuid' in query.filters
         )
         rows = self._database.read(arqs.list_arqs, query, scope)
+        if has_instance and self._watch is not None:
+            self._watch.check_listed(query.filters['instance_uuid'], rows)
         if has_instance and context.service_request:
             rows = self._select_attachable(context, rows)
             return self._mark_unconfirmed(context, rows)

@@ -15,6 +15,7 @@ from cyborg_lite.conductor.arqs.audit import Audit
 from cyborg_lite.conductor.ownership.sharing import SharingCheck
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
+from cyborg_lite.db.hosts.incarnations import find_quarantine
 from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.base import CyborgError
@@ -49,7 +50,8 @@ class AuditHandler:
         _log_report(report)
         for finding in report.findings:
             self.count_finding(finding.problem)
-        for finding in report.findings if self.reap else ():
+        reaps = self.reap and self.database.read(find_quarantine) is None
+        for finding in report.findings if reaps else ():
             if self.audit.apply_remedy(finding, job.request_id):
                 LOG.warning(
                     'Audit: remedy applied to ARQ %s: %s',

@@ -18,6 +18,7 @@ from cyborg_lite.db.arqs import occupied_handles
 from cyborg_lite.db.arqs.attach_handles import list_handles_of_arqs
 from cyborg_lite.db.arqs.occupied_handles import HandleRow
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts.incarnations import find_quarantine
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import HandleComparison, HostHandle
@@ -48,19 +49,26 @@ class UnownedHandles:
 
         All other handles that no ARQ owns are kept. Each handle that no ARQ owns is
         occupied until its host does not mention it any more. Handles that bound ARQs
-        own, and that the host does not mention, are returned as well.
+        own, and that the host does not mention, are returned as well. While the
+        database is in quarantine, the host changes nothing.
         """
         check_prepared_handles(host, handles)
         uuids = [handle.uuid for handle in handles]
         rows = self.database.read(occupied_handles.list_compared, host, uuids)
-        claimed = {row.uuid for row in rows if row.is_claimed}
+        owners = {row.uuid: row.arq_uuid for row in rows}
         unmentioned = self._list_unmentioned(host, rows, uuids)
-        unowned = [handle for handle in handles if handle.uuid not in claimed]
+        unowned = [item for item in handles if owners.get(item.uuid) != item.arq_uuid]
         stored = self._find_rows(host, unowned, rows)
         self._vacate(host, rows, stored)
+        if not unowned and not unmentioned:
+            return HandleComparison()
+        unowned = self._occupy(host, unowned, stored)
+        if self.database.read(find_quarantine) is not None:
+            for handle in unowned:
+                _log_kept(host, handle, 'the database has lost changes')
+            return HandleComparison()
         if not unowned:
             return HandleComparison(unmentioned=unmentioned)
-        unowned = self._occupy(host, unowned, stored)
         reasons = self._find_uses(unowned, stored)
         for handle in unowned:
             if handle.uuid in reasons:

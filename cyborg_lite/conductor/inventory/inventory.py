@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from oslo_log import log
 
+from cyborg_lite.conductor.hosts.database_watch import DatabaseWatch
 from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.inventory.report_memory import ReportMemory
 from cyborg_lite.db.arqs import recovery
@@ -16,6 +17,7 @@ from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.hosts import AgentIdentityRefused, ReportOutdated
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
 from cyborg_lite.model.hosts.message_rules import check_heartbeat
 from cyborg_lite.model.hosts.services import AgentRecord, Heartbeat, HeartbeatDetails
 from cyborg_lite.model.inventory.diff import InventoryChanges
@@ -40,6 +42,7 @@ class InventoryService:
     count_heartbeat: Callable[[], None] = lambda: None
     # Status of devices that a host did not have before.
     new_status: DeviceStatus = DeviceStatus.ENABLED
+    watch: DatabaseWatch | None = None  # None: agents remember no mark
     _reports: ReportMemory = field(default_factory=ReportMemory, init=False)
 
     def store_report(self, context: RequestContext, report: HostReport) -> int:
@@ -112,6 +115,8 @@ class InventoryService:
         """Record a heartbeat of an agent."""
         check_heartbeat(host, details)
         self.count_heartbeat()
+        if self.watch is not None and details.mark != NO_MARK:
+            self.watch.compare(details.mark, f'The agent of host {host}')
         heartbeat = Heartbeat(host, version, digest, details.boot_id, details.identity)
         if not details.started and self.heartbeats.add(heartbeat, details.telemetry):
             return False
@@ -125,14 +130,14 @@ class InventoryService:
     @serves(Conductor.repeat)
     def repeat_heartbeat(
         self, host: str, token: str, telemetry: Mapping[str, Usage] = NO_TELEMETRY
-    ) -> bool:
+    ) -> DatabaseMark | None:
         """Record a heartbeat that repeats the last one of an agent."""
         if telemetry:
             check_heartbeat(host, HeartbeatDetails(telemetry=telemetry))
         if not self.heartbeats.repeat(host, token, telemetry):
-            return False
+            return None
         self.count_heartbeat()
-        return True
+        return NO_MARK if self.watch is None else self.watch.mark
 
     @serves(Conductor.repeat_without_answer)
     def repeat_without_answer(

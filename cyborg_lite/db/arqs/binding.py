@@ -25,6 +25,7 @@ from cyborg_lite.db.arqs.matching import Allocated
 from cyborg_lite.db.core.change import change, values_by_row
 from cyborg_lite.db.core.clock import now_ms, now_utc
 from cyborg_lite.db.core.tables import Arq, AttachHandle
+from cyborg_lite.db.hosts.incarnations import IS_QUARANTINED
 from cyborg_lite.db.inventory.handles import GENERATION_PARAMETER, IS_CURRENT_BIND
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import former_servers
@@ -36,6 +37,7 @@ from cyborg_lite.errors.arqs import (
     InstanceHasArqs,
 )
 from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import DatabaseQuarantined
 from cyborg_lite.model.arqs.arqs import (
     Actor,
     Binding,
@@ -69,6 +71,7 @@ _ARQS: Final = select(
     Arq.device_profile_id,
     Arq.device_profile_name,
     Arq.alternatives.is_not(None).label('has_alternatives'),
+    IS_QUARANTINED.label('is_quarantined'),
 ).where(
     or_(
         Arq.uuid.in_(bindparam('uuids')),
@@ -121,6 +124,7 @@ def accept_bind(
     :raises ArqStateConflict: the state of an ARQ does not allow a bind
     :raises DeviceProfileDisabled: an ARQ is for former servers only, and the
         instance is none
+    :raises DatabaseQuarantined: the database may lack binds of other instances
     """
     new_job = _accept(session, bindings, scope, job)
     running = queue.add_running_job(session, new_job, owner)
@@ -172,6 +176,8 @@ def _list_bindable(
     for uuid in bindings:
         if uuid not in in_scope:
             raise ArqNotFound(uuid=uuid)
+    if any(row.is_quarantined for row in requested):
+        raise DatabaseQuarantined()
     earlier = [row for uuid, row in rows.items() if uuid not in bindings]
     if any(row.state != State.BIND_FAILED for row in earlier):
         raise InstanceHasArqs(instance=instance)

@@ -30,6 +30,7 @@ from cyborg_lite.db.core.tables import (
     ProviderTraits,
     Service,
 )
+from cyborg_lite.db.hosts.incarnations import IS_QUARANTINED
 from cyborg_lite.db.inventory.handles import (
     FREE,
     GENERATION_PARAMETER,
@@ -44,6 +45,7 @@ from cyborg_lite.errors.arqs import (
     NoFreeHandle,
     UnitsBeingCleaned,
 )
+from cyborg_lite.errors.daemons import DatabaseQuarantined
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.devices.cleaning import OPERATOR_STATES, CleanState
 from cyborg_lite.model.hosts.services import ServiceState
@@ -87,6 +89,7 @@ _TARGETS: Final = (
         Service.host,
         Service.state.label('agent'),
         LoadedRegion.unusable_reason,
+        IS_QUARANTINED.label('is_quarantined'),
     )
     .select_from(Arq)
     .outerjoin(Deployable, Deployable.rp_uuid == Arq.device_rp_uuid)
@@ -142,6 +145,7 @@ def claim_handles(
         does not match the ARQ
     :raises HandlesContended: enough handles exist, but other transactions have locked
         them, or hosts are cleaning them
+    :raises DatabaseQuarantined: instances may use handles that seem to be free
     """
     _lock_arqs(session, arq_uuids, generation)
     targets = _list_targets(session, arq_uuids, allocated)
@@ -228,6 +232,8 @@ def _list_targets(
     :param allocated: None: do not compare ARQs with their deployables
     """
     rows = session.connection().execute(_TARGETS, {'uuids': uuids}).all()
+    if any(row.is_quarantined for row in rows):
+        raise DatabaseQuarantined()
     unclean = [row.device_rp_uuid for row in rows if row.unclean is not None]
     if unclean:
         # The ARQ was bound before, and the host is still cleaning its former handle.

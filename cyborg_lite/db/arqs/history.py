@@ -235,14 +235,16 @@ def _select_steps(
 def delete_old_histories(session: Session, before: datetime) -> int:
     """Delete the histories of deleted ARQs whose last step is older than a time.
 
-    At most ``MAX_RECORDS`` steps are deleted.
+    At most ``MAX_RECORDS`` steps are deleted. The latest step of all stays, because the
+    mark of the database must not fall; see model/hosts/incarnations.py.
 
     :returns: number of deleted rows
     """
     later = aliased(Row)
     has_later = exists().where(later.arq_uuid == Row.arq_uuid, later.at >= before)
     has_arq = exists().where(Arq.uuid == Row.arq_uuid)
-    old = select(Row.id).where(Row.at < before, ~has_arq, ~has_later)
+    is_latest = Row.id == select(func.max(later.id)).scalar_subquery()
+    old = select(Row.id).where(Row.at < before, ~has_arq, ~has_later, ~is_latest)
     ids = session.scalars(old.order_by(Row.id).limit(MAX_RECORDS)).all()
     return change(session, delete(Row).where(Row.id.in_(ids))) if ids else 0
 

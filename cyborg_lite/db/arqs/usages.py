@@ -139,6 +139,14 @@ def _select_current(end: int, project: str | None) -> Select[*tuple[Any, ...]]:
 
 
 def delete_old_periods(session: Session, seconds: int) -> int:
-    """Delete periods that ended over ``seconds`` ago; return their number."""
-    is_old = UsagePeriod.ended_at < now_ms() - seconds * 1000
-    return change(session, delete(UsagePeriod).where(is_old))
+    """Delete periods that ended over ``seconds`` ago; return their number.
+
+    The latest one stays, because the mark of the database must not fall.
+    """
+    # MySQL reads the table of a DELETE in a derived table only.
+    latest = select(func.max(UsagePeriod.id).label('id')).subquery()
+    old = delete(UsagePeriod).where(
+        UsagePeriod.ended_at < now_ms() - seconds * 1000,
+        UsagePeriod.id < select(latest.c.id).scalar_subquery(),
+    )
+    return change(session, old)

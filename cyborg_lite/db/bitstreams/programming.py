@@ -35,6 +35,7 @@ from cyborg_lite.db.core.tables import (
 )
 from cyborg_lite.db.core.tables import Device as DeviceRow
 from cyborg_lite.db.devices import hold
+from cyborg_lite.db.hosts.incarnations import check_trusted
 from cyborg_lite.db.inventory import agents, device_events, reports
 from cyborg_lite.db.inventory.handles import GENERATION_PARAMETER, IS_CURRENT_BIND
 from cyborg_lite.db.jobs import queue
@@ -256,7 +257,9 @@ def begin_load(
     :param job: with a ``ProgramPayload``
     :raises DeployableInUse: an ARQ owns a handle of the region, or a job is loading it
         or changes its device
+    :raises DatabaseQuarantined: instances may use the region
     """
+    check_trusted(session)
     if hold.is_changing(session, [region.device_id]):
         reason = 'the mode or the configuration of its device is being changed.'
         raise DeployableInUse(uuid=region.uuid, reason=reason)

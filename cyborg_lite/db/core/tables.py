@@ -631,6 +631,22 @@ class Lease(Base):
     lease_until: Mapped[int] = mapped_column(BigInteger)  # milliseconds, as of a job
 
 
+class Incarnation(Base):
+    """An incarnation of the database after a restore; see model/hosts/incarnations.py.
+
+    The database of a new deployment has no row: its incarnation is 0.
+    """
+
+    __tablename__ = 'incarnations'
+
+    # Larger than the incarnation that any daemon remembers.
+    id: Mapped[int] = mapped_column(primary_key=True)
+    quarantined_at: Mapped[datetime] = mapped_column(default=now)
+    reason: Mapped[str] = mapped_column(String(255))
+    # NULL: the quarantine goes on.
+    began_at: Mapped[datetime | None]
+
+
 class ReceivedCall(Base):
     """A signed call that has changed the database, so that no repetition does."""
 

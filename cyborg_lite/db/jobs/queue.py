@@ -39,11 +39,13 @@ from cyborg_lite.db.core.change import Upsert, Values, change
 from cyborg_lite.db.core.clock import now_ms, read_now_ms
 from cyborg_lite.db.core.records import AnyRow, From, Record
 from cyborg_lite.db.core.tables import Job as Row
+from cyborg_lite.db.hosts.incarnations import IS_QUARANTINED
 from cyborg_lite.db.jobs import operations
 from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.jobs import (
     CALLER_FIELDS,
     CALLER_KEY,
+    HELD_IN_QUARANTINE,
     CleanPayload,
     HostShares,
     Job,
@@ -104,6 +106,11 @@ _LEASABLE: Final = _LOCK.where(
         Row.host.is_(None),
         Row.host.not_in(bindparam('full_hosts', expanding=True)),
         Row.deadline < now_ms(),  # the job only ends, and calls no host
+    ),
+    or_(
+        ~IS_QUARANTINED,
+        Row.kind.not_in(sorted(HELD_IN_QUARANTINE)),
+        Row.deadline < now_ms(),
     ),
 ).limit(bindparam('number'))
 _DUE: Final = _LEASABLE.where(
@@ -220,6 +227,8 @@ def lease_jobs(
     """Lease at most ``limit`` jobs that are due or whose lease has expired.
 
     If the call returns no job, no job may start now.
+
+    In quarantine, jobs that change what instances may use are not leased.
 
     :param kinds: job types to lease; others belong to conductors of another release
     :param shares: of the jobs that the owner runs; None: no limit for a host. The

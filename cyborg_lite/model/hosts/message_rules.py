@@ -35,7 +35,9 @@ def check_heartbeat(host: str, details: HeartbeatDetails) -> None:
     :raises InvalidInput: a value is invalid
     """
     _check_host(host, details.boot_id)
-    _check_texts(_MAX_IDENTITY, details.identity)
+    _check_texts(_MAX_IDENTITY, details.identity, details.mark.arq_uuid)
+    _check_numbers((details.mark.incarnation,), _MAX_GENERATION)
+    _check_numbers((details.mark.step, details.mark.period))
     _check_count(_MAX_DEVICES, 'devices', details.telemetry)
     for address, usage in details.telemetry.items():
         _check_texts(_MAX_ID, address)

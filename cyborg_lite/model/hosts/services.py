@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import ClassVar, Final
 
 from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
 
 AGENT: Final = 'cyborg-lite-agent'
 CONDUCTOR: Final = 'cyborg-lite-conductor'
@@ -49,6 +50,7 @@ class HeartbeatDetails:
     telemetry: Mapping[str, Usage] = field(default_factory=dict)
     identity: str = ''  # of the agent; empty: not known
     started: bool = False  # True: the agent has started since the last heartbeat
+    mark: DatabaseMark = NO_MARK  # that the agent remembers
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.daemons import ConfigurationError, ServiceUnavailable
 from cyborg_lite.errors.hosts import AgentIdentityRefused
 from cyborg_lite.model.hosts.events import HostEventKind
+from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Conductor
@@ -241,10 +242,13 @@ class HalfDeadConductor(ReportKeeper):
 
     # Any, here and below: arguments that the test does not read.
     @serves(Conductor.repeat)
-    def repeat(self, context: RequestContext, *_: Any, **__: Any) -> bool:
-        if self.remembers_heartbeats:
-            self._record_call('heartbeat', context)
-        return self.remembers_heartbeats
+    def repeat(
+        self, context: RequestContext, *_: Any, **__: Any
+    ) -> DatabaseMark | None:
+        if not self.remembers_heartbeats:
+            return None
+        self._record_call('heartbeat', context)
+        return NO_MARK
 
     @serves(Conductor.repeat_without_answer)
     def repeat_without_answer(

@@ -17,6 +17,7 @@ from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import agents
 from cyborg_lite.errors.base import CyborgError, InvalidInput
 from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
 from cyborg_lite.model.hosts.services import Heartbeat, HeartbeatDetails
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import daemon_context
@@ -95,7 +96,9 @@ POWER = Usage(power=50.0)
 ADDRESS = '0000:00:00.0'
 
 
-def repeat(inventory: InventoryService, telemetry: dict[str, Usage]) -> bool:
+def repeat(
+    inventory: InventoryService, telemetry: dict[str, Usage]
+) -> DatabaseMark | None:
     return inventory.repeat_heartbeat(HOST, HEARTBEAT.token, telemetry)
 
 
@@ -108,7 +111,7 @@ def test_repeated_heartbeats_are_no_statement_until_written(
 ) -> None:
     make_old(database)
     with statements(database) as sql:
-        assert [repeat(inventory, {}) for _ in range(3)] == [True] * 3
+        assert [repeat(inventory, {}) for _ in range(3)] == [NO_MARK] * 3
         assert repeat(inventory, {ADDRESS: POWER})
     assert sql == []
     with statements(database) as sql:

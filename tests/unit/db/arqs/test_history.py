@@ -178,7 +178,7 @@ def make_old(database: Database, uuid: str, *, except_for: str = '') -> None:
 def test_old_history_of_deleted_arq_is_deleted(
     database: Database,
 ) -> None:
-    living, recent, old = (
+    recent, old, living = (
         create_bound_arqs(database, 1, needs_host=False)[0] for _ in range(3)
     )
     make_old(database, living)

@@ -13,6 +13,7 @@ from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
+from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
 from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.inventory.report_changes import diff_reports
 from cyborg_lite.rpc import transport
@@ -49,9 +50,9 @@ class Services:
         return True
 
     @serves(Conductor.repeat)
-    def repeat(self, host: str, *_: Any, **__: Any) -> bool:
+    def repeat(self, host: str, *_: Any, **__: Any) -> DatabaseMark:
         self.calls.append(f'repeat_heartbeat of {host}')
-        return True
+        return NO_MARK
 
     @serves(Conductor.report_changes)
     def report_changes(self, *_: Any, **__: Any) -> int | None:

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mark of a database that has lost commits, and its quarantine."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, func, insert, select
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.arqs import arqs, binding, history, release, usages
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import ArqEvent, Incarnation, UsagePeriod, now
+from cyborg_lite.db.hosts import incarnations
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.errors.daemons import DatabaseQuarantined
+from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
+from cyborg_lite.model.jobs import HELD_IN_QUARANTINE, JobType, NewJob
+from tests.builders.bound_arqs import create_bound_instance
+from tests.builders.rows import OWNER, PROJECT, add_card, add_profile, bindings
+
+EVERYBODY = Scope(project_id=None)
+
+
+def read_mark(database: Database) -> DatabaseMark:
+    return database.read(incarnations.read_state).mark
+
+
+def has_lost(database: Database, remembered: DatabaseMark) -> bool:
+    return database.read(incarnations.read_state, remembered).has_lost(remembered)
+
+
+def lose(database: Database, table: Any, after: int) -> None:
+    """Delete the rows of later commits."""
+    rows = delete(table).where(table.id > after)
+    database.write(lambda session: session.execute(rows))
+
+
+def count_rows(database: Database, table: Any) -> int | None:
+    rows = select(func.count()).select_from(table)
+    return database.read(lambda session: session.scalar(rows))
+
+
+@pytest.fixture
+def quarantined(database: Database) -> Database:
+    database.write(incarnations.begin_quarantine, NO_MARK, 'the reason')
+    return database
+
+
+def test_mark_grows_with_bind_and_with_release(database: Database) -> None:
+    marks = [read_mark(database)]
+    _, instance = create_bound_instance(database, 1)
+    marks.append(read_mark(database))
+    database.write(release.delete_arqs_of_instance, instance, EVERYBODY)
+    marks.append(read_mark(database))
+    assert marks[0] == NO_MARK
+    assert marks[0].step < marks[1].step
+    assert marks[1].period < marks[2].period
+    for remembered in marks:
+        assert not has_lost(database, remembered)
+
+
+def test_lost_commits_are_noticed(database: Database) -> None:
+    create_bound_instance(database, 1)
+    backup = read_mark(database)
+    _, instance = create_bound_instance(database, 1)
+    bound = read_mark(database)
+    database.write(release.delete_arqs_of_instance, instance, EVERYBODY)
+    remembered = read_mark(database)
+    lose(database, UsagePeriod, backup.period)
+    assert has_lost(database, remembered)
+    assert not has_lost(database, bound)
+    lose(database, ArqEvent, backup.step)
+    assert has_lost(database, bound)
+    assert not has_lost(database, backup)
+
+
+def test_database_that_has_grown_again_is_noticed(database: Database) -> None:
+    create_bound_instance(database, 1)
+    remembered = read_mark(database)
+    lose(database, ArqEvent, remembered.step - 1)
+
+    def grow(session: Session) -> None:
+        for number in range(3):
+            row = {'id': remembered.step + number, 'arq_uuid': 'another', 'at': now()}
+            text = {'step': 'Bound', 'actor': 'agent'}
+            session.execute(insert(ArqEvent).values(**row, **text))
+
+    database.write(grow)
+    assert read_mark(database).step > remembered.step
+    assert has_lost(database, remembered)
+
+
+def test_purge_keeps_the_mark(database: Database) -> None:
+    _, instance = create_bound_instance(database, 1)
+    database.write(release.delete_arqs_of_instance, instance, EVERYBODY)
+    before = read_mark(database)
+    assert database.write(history.delete_old_histories, now())
+    database.write(usages.delete_old_periods, -60)
+    assert read_mark(database) == before
+    for table in (ArqEvent, UsagePeriod):
+        assert count_rows(database, table) == 1
+
+
+def test_new_incarnation_follows_all_that_are_remembered(database: Database) -> None:
+    begin = incarnations.begin_quarantine
+    for remembered, expected in ((0, 1), (0, 1), (4, 5), (2, 5)):
+        database.write(begin, DatabaseMark(remembered), f'{remembered}')
+        quarantine = database.read(incarnations.find_quarantine)
+        assert quarantine is not None
+        assert quarantine.incarnation == expected
+    assert read_mark(database).incarnation == 0
+    assert database.write(incarnations.end_quarantine) == 5
+    assert database.write(incarnations.end_quarantine) is None
+    assert database.read(incarnations.find_quarantine) is None
+    assert read_mark(database).incarnation == 5
+    assert not has_lost(database, DatabaseMark(4, 1_000))
+    assert has_lost(database, DatabaseMark(6))
+    # The copy is put back a second time.
+    lose(database, Incarnation, 0)
+    assert has_lost(database, DatabaseMark(5))
+
+
+def test_quarantine_hands_out_nothing(quarantined: Database) -> None:
+    profile = add_profile(quarantined, [{'resources:PGPU': '1'}])
+    card = add_card(quarantined, 1)
+    (arq,) = quarantined.write(arqs.create_arqs, profile, PROJECT)
+    bind = bindings([arq.uuid], card), EVERYBODY, NewJob(JobType.BIND), OWNER
+    with pytest.raises(DatabaseQuarantined):
+        quarantined.write(binding.accept_bind, *bind)
+    quarantined.write(incarnations.end_quarantine)
+    job = quarantined.write(binding.accept_bind, *bind)
+    quarantined.write(incarnations.begin_quarantine, NO_MARK, 'again')
+    event = NewJob(JobType.NOVA_EVENT)
+    with pytest.raises(DatabaseQuarantined):
+        quarantined.write(binding.claim_for_bind, job, [arq.uuid], None, event)
+
+
+def test_quarantine_leases_no_job_that_changes_devices(quarantined: Database) -> None:
+    for kind in JobType:
+        quarantined.write(queue.add_job, NewJob(kind))
+    quarantined.write(queue.add_job, NewJob(JobType.BIND, limit_ms=-1))
+    leased = quarantined.write(queue.lease_jobs, OWNER, 100)
+    kinds = {job.type for job in leased if not job.expired}
+    assert kinds == set(JobType) - HELD_IN_QUARANTINE
+    assert [job.type for job in leased if job.expired] == [JobType.BIND]
+    quarantined.write(incarnations.end_quarantine)
+    leased = quarantined.write(queue.lease_jobs, OWNER, 100)
+    assert {job.type for job in leased} == HELD_IN_QUARANTINE
