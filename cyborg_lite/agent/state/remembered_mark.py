@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent remembers of the database of the conductors."""
+"""Memory of the agent about the database of the conductors."""
 
 from pathlib import Path
 

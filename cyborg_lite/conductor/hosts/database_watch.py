@@ -54,8 +54,8 @@ class DatabaseWatch:
         :raises CyborgError: the database does not answer
         """
         state = self._database.read(incarnations.read_state, remembered)
-        begun = state.quarantine.incarnation if state.quarantine else 0
-        if state.has_lost(remembered) and remembered.incarnation >= begun:
+        following = state.quarantine.incarnation if state.quarantine else 0
+        if state.has_lost(remembered) and remembered.incarnation >= following:
             reason = _describe_loss(state, remembered, source)
             self._database.write(incarnations.begin_quarantine, remembered, reason)
             state = self._database.read(incarnations.read_state)

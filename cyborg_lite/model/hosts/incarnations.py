@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a database that has lost commits is told from a living one.
+"""Marks by which a database that has lost commits is told from a living one.
 
 Daemons remember a mark of the database. A restored backup, or a replica that lagged
 behind, has a lower mark, or another ARQ at a step that a daemon remembers. A restored
@@ -22,12 +22,12 @@ class DatabaseMark:
     arq_uuid: str = ''  # the ARQ of that step
     period: int = 0  # id of the latest usage period; 0: none
 
-    def merge(self, other: Self) -> Self:
+    def merge(self, mark: Self) -> Self:
         """Return the mark of a daemon that has seen both marks, in any order."""
-        if self.incarnation != other.incarnation:
-            return self if self.incarnation > other.incarnation else other
-        later = self if self.step > other.step else other
-        return replace(later, period=max(self.period, other.period))
+        if self.incarnation != mark.incarnation:
+            return self if self.incarnation > mark.incarnation else mark
+        later = self if self.step > mark.step else mark
+        return replace(later, period=max(self.period, mark.period))
 
 
 NO_MARK: Final = DatabaseMark()

@@ -42,7 +42,7 @@ def count_rows(database: Database, table: Any) -> int | None:
 
 
 @pytest.fixture
-def quarantined(database: Database) -> Database:
+def untrusted_database(database: Database) -> Database:
     database.write(incarnations.begin_quarantine, NO_MARK, 'the reason')
     return database
 
@@ -121,29 +121,31 @@ def test_new_incarnation_follows_all_that_are_remembered(database: Database) -> 
     assert has_lost(database, DatabaseMark(5))
 
 
-def test_quarantine_hands_out_nothing(quarantined: Database) -> None:
-    profile = add_profile(quarantined, [{'resources:PGPU': '1'}])
-    card = add_card(quarantined, 1)
-    (arq,) = quarantined.write(arqs.create_arqs, profile, PROJECT)
+def test_quarantine_hands_out_nothing(untrusted_database: Database) -> None:
+    profile = add_profile(untrusted_database, [{'resources:PGPU': '1'}])
+    card = add_card(untrusted_database, 1)
+    (arq,) = untrusted_database.write(arqs.create_arqs, profile, PROJECT)
     bind = bindings([arq.uuid], card), EVERYBODY, NewJob(JobType.BIND), OWNER
     with pytest.raises(DatabaseQuarantined):
-        quarantined.write(binding.accept_bind, *bind)
-    quarantined.write(incarnations.end_quarantine)
-    job = quarantined.write(binding.accept_bind, *bind)
-    quarantined.write(incarnations.begin_quarantine, NO_MARK, 'again')
+        untrusted_database.write(binding.accept_bind, *bind)
+    untrusted_database.write(incarnations.end_quarantine)
+    job = untrusted_database.write(binding.accept_bind, *bind)
+    untrusted_database.write(incarnations.begin_quarantine, NO_MARK, 'again')
     event = NewJob(JobType.NOVA_EVENT)
     with pytest.raises(DatabaseQuarantined):
-        quarantined.write(binding.claim_for_bind, job, [arq.uuid], None, event)
+        untrusted_database.write(binding.claim_for_bind, job, [arq.uuid], None, event)
 
 
-def test_quarantine_leases_no_job_that_changes_devices(quarantined: Database) -> None:
+def test_quarantine_leases_no_changes(
+    untrusted_database: Database,
+) -> None:
     for kind in JobType:
-        quarantined.write(queue.add_job, NewJob(kind))
-    quarantined.write(queue.add_job, NewJob(JobType.BIND, limit_ms=-1))
-    leased = quarantined.write(queue.lease_jobs, OWNER, 100)
+        untrusted_database.write(queue.add_job, NewJob(kind))
+    untrusted_database.write(queue.add_job, NewJob(JobType.BIND, limit_ms=-1))
+    leased = untrusted_database.write(queue.lease_jobs, OWNER, 100)
     kinds = {job.type for job in leased if not job.expired}
     assert kinds == set(JobType) - HELD_IN_QUARANTINE
     assert [job.type for job in leased if job.expired] == [JobType.BIND]
-    quarantined.write(incarnations.end_quarantine)
-    leased = quarantined.write(queue.lease_jobs, OWNER, 100)
+    untrusted_database.write(incarnations.end_quarantine)
+    leased = untrusted_database.write(queue.lease_jobs, OWNER, 100)
     assert {job.type for job in leased} == HELD_IN_QUARANTINE
