@@ -17,19 +17,18 @@ from typing import Any, ClassVar, Final
 from cyborg_lite.errors.jobs import InvalidJobPayload
 from cyborg_lite.model.operations import NewOperation, OperationKind, SubjectType
 
-
 HELD_IN_QUARANTINE: Final = frozenset(
     {
-        JobType.BIND,
-        JobType.RELEASE,
-        JobType.PROGRAM,
-        JobType.CLEAN,
-        JobType.MODE,
-        JobType.RECONFIGURE,
-        JobType.PROVIDER_REMOVAL,
+        OperationKind.BIND,
+        OperationKind.RELEASE,
+        OperationKind.PROGRAM,
+        OperationKind.CLEANING,
+        OperationKind.MODE,
+        OperationKind.CONFIGURATION,
+        OperationKind.PROVIDER_REMOVAL,
     }
 )
-"""Types of jobs that wait while the database is in quarantine.
+"""Kinds of jobs that wait while the database is in quarantine.
 
 They change what instances may use, on the word of the database.
 """

@@ -15,7 +15,8 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.daemons import DatabaseQuarantined
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
-from cyborg_lite.model.jobs import HELD_IN_QUARANTINE, JobType, NewJob
+from cyborg_lite.model.jobs import HELD_IN_QUARANTINE, NewJob
+from cyborg_lite.model.operations import OperationKind
 from tests.builders.bound_arqs import create_bound_instance
 from tests.builders.rows import OWNER, PROJECT, add_card, add_profile, bindings
 
@@ -125,13 +126,13 @@ def test_quarantine_hands_out_nothing(untrusted_database: Database) -> None:
     profile = add_profile(untrusted_database, [{'resources:PGPU': '1'}])
     card = add_card(untrusted_database, 1)
     (arq,) = untrusted_database.write(arqs.create_arqs, profile, PROJECT)
-    bind = bindings([arq.uuid], card), EVERYBODY, NewJob(JobType.BIND), OWNER
+    bind = bindings([arq.uuid], card), EVERYBODY, NewJob(OperationKind.BIND), OWNER
     with pytest.raises(DatabaseQuarantined):
         untrusted_database.write(binding.accept_bind, *bind)
     untrusted_database.write(incarnations.end_quarantine)
     job = untrusted_database.write(binding.accept_bind, *bind)
     untrusted_database.write(incarnations.begin_quarantine, NO_MARK, 'again')
-    event = NewJob(JobType.NOVA_EVENT)
+    event = NewJob(OperationKind.NOVA_EVENT)
     with pytest.raises(DatabaseQuarantined):
         untrusted_database.write(binding.claim_for_bind, job, [arq.uuid], None, event)
 
@@ -139,13 +140,13 @@ def test_quarantine_hands_out_nothing(untrusted_database: Database) -> None:
 def test_quarantine_leases_no_changes(
     untrusted_database: Database,
 ) -> None:
-    for kind in JobType:
+    for kind in OperationKind:
         untrusted_database.write(queue.add_job, NewJob(kind))
-    untrusted_database.write(queue.add_job, NewJob(JobType.BIND, limit_ms=-1))
+    untrusted_database.write(queue.add_job, NewJob(OperationKind.BIND, limit_ms=-1))
     leased = untrusted_database.write(queue.lease_jobs, OWNER, 100)
     kinds = {job.type for job in leased if not job.expired}
-    assert kinds == set(JobType) - HELD_IN_QUARANTINE
-    assert [job.type for job in leased if job.expired] == [JobType.BIND]
+    assert kinds == set(OperationKind) - HELD_IN_QUARANTINE
+    assert [job.type for job in leased if job.expired] == [OperationKind.BIND]
     untrusted_database.write(incarnations.end_quarantine)
     leased = untrusted_database.write(queue.lease_jobs, OWNER, 100)
     assert {job.type for job in leased} == HELD_IN_QUARANTINE
