@@ -41,8 +41,8 @@ from cyborg_lite.conductor.devices.reconfiguring import (
     ReconfigurationService,
     ReconfigureHandler,
 )
-from cyborg_lite.conductor.hosts.faults import FaultLog
 from cyborg_lite.conductor.hosts.database_watch import DatabaseWatch
+from cyborg_lite.conductor.hosts.faults import FaultLog
 from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.hosts.hosts import HostService
 from cyborg_lite.conductor.hosts.liveness import LivenessMonitor
