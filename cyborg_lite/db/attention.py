@@ -10,11 +10,11 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.capacity.provider_capacity import list_provider_capacities
 from cyborg_lite.db.core.clock import now_ms, read_time_before
+from cyborg_lite.db.core.incarnations import find_quarantine
 from cyborg_lite.db.core.tables import Arq, Job
 from cyborg_lite.db.devices.cleanings import list_unclean_units
 from cyborg_lite.db.devices.devices import list_lost_arqs
 from cyborg_lite.db.hosts.faults import list_faults
-from cyborg_lite.db.hosts.incarnations import find_quarantine
 from cyborg_lite.db.hosts.services import list_services
 from cyborg_lite.db.jobs import operations
 from cyborg_lite.db.ownership.allocations import list_leaked

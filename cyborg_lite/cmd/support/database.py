@@ -8,9 +8,9 @@ from typing import Any
 from oslo_config import cfg
 
 from cyborg_lite import runtime
+from cyborg_lite.db.core import incarnations
 from cyborg_lite.db.core.dialects import refuse_blocking_driver
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.hosts import incarnations
 
 
 def from_configuration(conf: cfg.ConfigOpts) -> Database:

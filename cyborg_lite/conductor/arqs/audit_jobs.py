@@ -14,8 +14,8 @@ from cyborg_lite import codec
 from cyborg_lite.conductor.arqs.audit import Audit
 from cyborg_lite.conductor.ownership.sharing import SharingCheck
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.incarnations import find_quarantine
 from cyborg_lite.db.hosts import services
-from cyborg_lite.db.hosts.incarnations import find_quarantine
 from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.base import CyborgError

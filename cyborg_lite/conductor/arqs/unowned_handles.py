@@ -18,7 +18,7 @@ from cyborg_lite.db.arqs import occupied_handles
 from cyborg_lite.db.arqs.attach_handles import list_handles_of_arqs
 from cyborg_lite.db.arqs.occupied_handles import HandleRow
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.hosts.incarnations import find_quarantine
+from cyborg_lite.db.core.incarnations import find_quarantine
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import HandleComparison, HostHandle

@@ -14,8 +14,8 @@ from oslo_log import log
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.profiles.alternatives import read_traits
+from cyborg_lite.db.core import incarnations
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.hosts import incarnations
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import DatabaseQuarantined
 from cyborg_lite.model.arqs.arqs import Arq

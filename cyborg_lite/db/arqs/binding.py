@@ -24,8 +24,8 @@ from cyborg_lite.db.arqs.history import NO_FAILURE, describe_failure, record_ste
 from cyborg_lite.db.arqs.matching import Allocated
 from cyborg_lite.db.core.change import change, values_by_row
 from cyborg_lite.db.core.clock import now_ms, now_utc
+from cyborg_lite.db.core.incarnations import IS_QUARANTINED
 from cyborg_lite.db.core.tables import Arq, AttachHandle
-from cyborg_lite.db.hosts.incarnations import IS_QUARANTINED
 from cyborg_lite.db.inventory.handles import GENERATION_PARAMETER, IS_CURRENT_BIND
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import former_servers

@@ -21,6 +21,7 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs.matching import Allocated, check_amounts, check_deployable
 from cyborg_lite.db.core.change import change, values_by_row
+from cyborg_lite.db.core.incarnations import IS_QUARANTINED
 from cyborg_lite.db.core.tables import (
     Arq,
     AttachHandle,
@@ -30,7 +31,6 @@ from cyborg_lite.db.core.tables import (
     ProviderTraits,
     Service,
 )
-from cyborg_lite.db.hosts.incarnations import IS_QUARANTINED
 from cyborg_lite.db.inventory.handles import (
     FREE,
     GENERATION_PARAMETER,

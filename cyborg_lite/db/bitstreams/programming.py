@@ -25,6 +25,7 @@ from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.bitstreams import loaded_regions
 from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.incarnations import check_trusted
 from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import (
     Arq,
@@ -35,7 +36,6 @@ from cyborg_lite.db.core.tables import (
 )
 from cyborg_lite.db.core.tables import Device as DeviceRow
 from cyborg_lite.db.devices import hold
-from cyborg_lite.db.hosts.incarnations import check_trusted
 from cyborg_lite.db.inventory import agents, device_events, reports
 from cyborg_lite.db.inventory.handles import GENERATION_PARAMETER, IS_CURRENT_BIND
 from cyborg_lite.db.jobs import queue

@@ -28,8 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from cyborg_lite import codec
-from cyborg_lite.db.core.change import change
-from cyborg_lite.db.core.generations import check_generation
+from cyborg_lite.db.core.change import change, check_generation
 from cyborg_lite.db.core.query import (
     Collection,
     ConvertibleRows,

@@ -14,9 +14,8 @@ from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite import codec
-from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.change import change, check_generation, raise_generation
 from cyborg_lite.db.core.clock import read_now_ms
-from cyborg_lite.db.core.generations import check_generation, raise_generation
 from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.devices import hold

@@ -14,8 +14,7 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite import codec
-from cyborg_lite.db.core.change import change
-from cyborg_lite.db.core.generations import check_generation, raise_generation
+from cyborg_lite.db.core.change import change, check_generation, raise_generation
 from cyborg_lite.db.core.records import AnyRow, Record
 from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device, now
 from cyborg_lite.db.core.tables import Job as JobRow

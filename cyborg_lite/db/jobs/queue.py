@@ -37,9 +37,9 @@ from sqlalchemy.orm import Session
 from cyborg_lite import codec
 from cyborg_lite.db.core.change import Upsert, Values, change
 from cyborg_lite.db.core.clock import now_ms, read_now_ms
+from cyborg_lite.db.core.incarnations import IS_QUARANTINED
 from cyborg_lite.db.core.records import AnyRow, From, Record
 from cyborg_lite.db.core.tables import Job as Row
-from cyborg_lite.db.hosts.incarnations import IS_QUARANTINED
 from cyborg_lite.db.jobs import operations
 from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.jobs import (

@@ -27,9 +27,8 @@ from sqlalchemy import (
 from sqlalchemy import delete as delete_rows
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.change import change, check_generation
 from cyborg_lite.db.core.clock import now_utc
-from cyborg_lite.db.core.generations import check_generation
 from cyborg_lite.db.core.query import (
     Collection,
     convert_rows,

@@ -8,9 +8,9 @@ from sqlalchemy import delete, func, insert, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import arqs, binding, history, release, usages
+from cyborg_lite.db.core import incarnations
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import ArqEvent, Incarnation, UsagePeriod, now
-from cyborg_lite.db.hosts import incarnations
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.daemons import DatabaseQuarantined
 from cyborg_lite.model.arqs.arqs import Scope
