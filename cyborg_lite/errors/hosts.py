@@ -27,6 +27,13 @@ class HostInUse(Conflict):
     )
 
 
+class HostChanged(Conflict):
+    """The devices of a host, or their status, have changed since the client read it."""
+
+    message = 'The devices of host {host} have changed.'
+    advice = 'Read the host again, then repeat the change.'
+
+
 class ServiceAlive(Conflict):
     """The daemon is up and would register again."""
 

@@ -13,6 +13,25 @@ class InvalidBody(InvalidInput):
     message = '{place} {violation}.'
 
 
+class InvalidJsonPatch(InvalidInput):
+    """An operation of a JSON Patch cannot be applied to the object.
+
+    The error names the operation in ``pointer``, a JSON pointer into the request body.
+    """
+
+    message = 'Invalid JSON Patch: {place}: {reason}.'
+
+
+class PatchTestFailed(Conflict):
+    """The operation test of a JSON Patch finds another value, or none.
+
+    The error names the operation in ``pointer``, as for an invalid JSON Patch.
+    """
+
+    message = 'The value of {path} is not that of the operation test.'
+    advice = 'Read the object again, then repeat the change with its values.'
+
+
 class Unauthenticated(CyborgError):
     """The request has no token, or the token is not valid."""
 

@@ -459,12 +459,18 @@ class Conductor(Protocol):
         """
 
     def start_programming(
-        self, context: RequestContext, uuid: str, image_uuid: str
+        self,
+        context: RequestContext,
+        uuid: str,
+        image_uuid: str,
+        loaded: str | None = None,
     ) -> Operation:
         """Start to load a bitstream; return after the operation is stored.
 
+        :param loaded: the image that the deployable must have; empty: none; None: any
         :raises DeployableNotFound: the deployable does not exist
-        :raises DeployableInUse: an ARQ owns a handle of it, or a job changes it
+        :raises DeployableInUse: an ARQ owns a handle of it, or a job changes it, or it
+            has another image
         :raises DriverError: the image does not fit
         """
 
@@ -479,11 +485,18 @@ class Conductor(Protocol):
         """
 
     def set_host_status(
-        self, context: RequestContext, host: str, status: DeviceStatus, reason: str
+        self,
+        context: RequestContext,
+        host: str,
+        status: DeviceStatus,
+        reason: str,
+        expected: HostSummary | None = None,
     ) -> int:
         """Set the status of all devices of a host; return the number of changes.
 
+        :param expected: the host as the caller has read it; None: anything
         :raises HostNotFound: no agent and no device of the host is stored
+        :raises HostChanged: the devices of the host, or their status, have changed
         :raises ServiceUnavailable: Placement does not answer
         """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The HTTP request that a controller handles."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import Any, Final
 from urllib.parse import quote
@@ -11,6 +11,7 @@ import webob
 from cyborg_lite.api import auth
 from cyborg_lite.api.call import arguments, json_body, preconditions
 from cyborg_lite.api.call.links import Links
+from cyborg_lite.api.call.patches import json_patch
 from cyborg_lite.api.call.resource import ApiContext
 from cyborg_lite.api.call.validation import JSON_PATCH, Schema
 from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, V2_5, Microversion
@@ -18,6 +19,7 @@ from cyborg_lite.api.middleware import MICROVERSION
 from cyborg_lite.api.nova_processes import is_nova_api
 from cyborg_lite.errors.base import InvalidInput, NotFound
 from cyborg_lite.errors.requests import (
+    GenerationConflict,
     NotAcceptable,
     ServiceTokenRequired,
     UnsupportedMediaType,
@@ -35,7 +37,8 @@ class Call:
     """An HTTP request whose parts are parsed on first use."""
 
     arguments: dict[str, str]  # set, like the body, by @accepts
-    body: Any  # JSON that matches the schema of the method
+    body: Any  # JSON that matches the schema of the method, or a JSON Patch
+    is_json_patch: bool = False  # the body is not yet a list of changes
     words: dict[str, tuple[str, ...]]  # arguments that are lists of known words
     generation: int | None = None  # that the object must have; None: any
     # Fields that the client requests of the selectable views; None: all
@@ -220,14 +223,45 @@ class Call:
         if schema.optional and not raw:
             return
         accepts_patch = schema.is_patch and self.microversion >= V2_5
-        media_types = (_JSON, JSON_PATCH) if accepts_patch else (_JSON,)
         content_type = self._request.environ.get('CONTENT_TYPE', '')
-        if not _has_media_type(content_type, media_types):
+        self.is_json_patch = accepts_patch and _has_media_type(content_type, JSON_PATCH)
+        if not self.is_json_patch and not _has_media_type(content_type, _JSON):
             raise UnsupportedMediaType
         self.body = json_body.parse(raw, self._context.json_depth)
-        schema.check(self.body)
+        (json_patch.SCHEMA if self.is_json_patch else schema).check(self.body)
+
+    # Any: JSON.
+    def resolve_patch(
+        self,
+        schema: Schema,
+        document: Mapping[str, Any],
+        complete: Callable[[dict[str, Any], Mapping[str, Any]], None] | None = None,
+    ) -> bool:
+        """Replace a JSON Patch in ``body`` by one change for each changed field.
+
+        The changes apply only to the generation of the document, if it has one.
+
+        :param schema: of the list of changes, as clients send it with the type JSON
+        :param document: the object that the patch changes
+        :param complete: adds values of the object to the changed ones
+        :returns: False: the patch changes nothing
+        :raises InvalidJsonPatch: an operation or its result is invalid
+        :raises PatchTestFailed: the operation ``test`` finds another value
+        :raises GenerationConflict: ``If-Match`` names another generation
+        """
+        operations, generation = self.body, document.get('generation')
+        if self.generation not in (None, generation):
+            uuid = document['uuid']
+            raise GenerationConflict(uuid=uuid, generation=self.generation)
+        self.generation = generation
+        depth = self._context.json_depth
+        changes = json_patch.find_changes(operations, document, depth)
+        if complete is not None:
+            complete(changes, document)
+        self.body = json_patch.build_replacements(changes, schema, operations)
+        return bool(changes)
 
 
-def _has_media_type(content_type: str, media_types: Collection[str]) -> bool:
+def _has_media_type(content_type: str, media_type: str) -> bool:
     kind, *parameters = [word.strip() for word in content_type.lower().split(';')]
-    return kind in media_types and _PARAMETERS.issuperset(parameters)
+    return kind == media_type and _PARAMETERS.issuperset(parameters)

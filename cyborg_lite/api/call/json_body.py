@@ -25,7 +25,8 @@ def parse(raw: bytes, depth: int) -> Any:
     except ValueError:
         # Also raised for invalid UTF-8 and for integers with thousands of digits.
         raise InvalidInput(reason='The request body is not valid JSON.') from None
-    _check_depth(document, depth)
+    if is_deeper(document, depth):
+        raise _build_depth_error(depth)
     return document
 
 
@@ -40,7 +41,8 @@ def _parse_finite(text: str) -> float:
     return number
 
 
-def _check_depth(document: Any, depth: int) -> None:
+def is_deeper(document: Any, depth: int) -> bool:
+    """Return True if arrays and objects are nested deeper than ``depth``."""
     level = [document]
     for _ in range(depth):
         level = [value for value in level if isinstance(value, dict | list)]
@@ -49,8 +51,7 @@ def _check_depth(document: Any, depth: int) -> None:
             for value in level
             for child in (value.values() if isinstance(value, dict) else value)
         ]
-    if any(isinstance(value, dict | list) for value in level):
-        raise _build_depth_error(depth)
+    return any(isinstance(value, dict | list) for value in level)
 
 
 def _build_depth_error(depth: int) -> InvalidInput:

@@ -4,9 +4,10 @@
 from collections.abc import Sequence
 from typing import Final
 
-from cyborg_lite.api.call import arguments, arq_patch, paging
+from cyborg_lite.api.call import arguments, paging
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
+from cyborg_lite.api.call.patches import arq_patch
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_4, V2_7
 from cyborg_lite.api.schemas import arqs as schemas

@@ -20,10 +20,12 @@ from cyborg_lite.api.views.deployables import (
     DeployableList,
     DeployableView,
 )
+from cyborg_lite.api.views.encoding import encode
 from cyborg_lite.api.views.operations import JobView, OperationView
 from cyborg_lite.errors.base import InvalidInput, NotFound
 from cyborg_lite.errors.devices import AttributeNotFound, DeployableNotFound
 from cyborg_lite.model import uuids
+from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import format_value, is_storable
 
@@ -82,11 +84,15 @@ class DeployableResource(Resource):
         A deployable is a part of a device that has its own inventory in Placement.
         """
         uuid = call.parse_identifier(self.identifier, *_MISSING_DEPLOYABLE)
-        brief = not call.selects('attributes')
-        query = Query(filters={'uuid': (uuid,)}, brief=brief)
-        for deployable in self.conductor.list_deployables(call.caller, query):
-            return DeployableView(deployable)
-        raise DeployableNotFound(uuid=uuid)
+        return DeployableView(_find_deployable(self, call, uuid))
+
+
+def _find_deployable(resource: Resource, call: Call, uuid: str) -> DeployableRecord:
+    brief = not call.selects('attributes')
+    query = Query(filters={'uuid': (uuid,)}, brief=brief)
+    for deployable in resource.conductor.list_deployables(call.caller, query):
+        return deployable
+    raise DeployableNotFound(uuid=uuid)
 
 
 class ProgramDeployable(Resource):
@@ -100,14 +106,24 @@ class ProgramDeployable(Resource):
 
         The body names an image in Glance. Since 2.4 the work continues after the
         response, which is 202 with a job, and since 2.7 with an operation. Before 2.4
-        the response is sent when the deployable is programmed.
+        the response is sent when the deployable is programmed. Since 2.5 the body may
+        be a JSON Patch (RFC 6902) of the deployable, whose list ``/program`` has the
+        loaded image.
         """
         uuid = call.parse_identifier(self.identifier, *_MISSING_DEPLOYABLE)
+        loaded = None
+        if call.is_json_patch:
+            record = _find_deployable(self, call, uuid)
+            loaded = record.bitstream_id or ''
+            program = [{'image_uuid': loaded}] if loaded else []
+            document = {**encode(DeployableView(record), call), 'program': program}
+            if not call.resolve_patch(schemas.PROGRAM, document):
+                return DeployableView(record)
         image = arguments.parse_uuid(
             'image_uuid', call.body[0]['value'][0]['image_uuid']
         )
         if call.microversion >= V2_4:
-            started = self.conductor.start_programming(call.caller, uuid, image)
+            started = self.conductor.start_programming(call.caller, uuid, image, loaded)
             call.locate_operation(started.uuid)
             is_newer = call.microversion >= V2_7
             return OperationView(started) if is_newer else JobView(started)

@@ -23,6 +23,7 @@ from cyborg_lite.api.views.device_profiles import (
     ProfileView,
     WrappedProfile,
 )
+from cyborg_lite.api.views.encoding import encode
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model import uuids
@@ -154,9 +155,15 @@ class ProfileResource(Resource):
     def patch(self, call: Call) -> WrappedProfile:
         """Change a device profile.
 
-        The body is a list of changes (RFC 6902). ARQs that were created from the
-        profile do not change.
+        The body is a list of changes, and since 2.5 a JSON Patch (RFC 6902) of the
+        profile if its media type says so. ARQs that were created from the profile do
+        not change.
         """
+        if call.is_json_patch:
+            profile = find_profile(self.conductor, call, self.identifier)
+            document = encode(ProfileView(profile), call)
+            if not call.resolve_patch(schemas.PATCH, document):
+                return WrappedProfile(device_profile=profile)
         change = profile_body.parse_profile_change(call, _find_limits(self, call))
         uuid = profile_search.find_profile(self.conductor, call, self.identifier).uuid
         profile = self.conductor.change_device_profile(

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from cyborg_lite.api.call import arguments, paging
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
+from cyborg_lite.api.call.patches.json_patch import list_fields
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.call.validation import NO_CONTENT
 from cyborg_lite.api.microversion import V2_3, V2_4, V2_7
@@ -18,10 +20,11 @@ from cyborg_lite.api.views.devices import (
     DeviceModesView,
     DeviceView,
 )
+from cyborg_lite.api.views.encoding import encode
 from cyborg_lite.errors.devices import DeviceNotFound, InvalidDevicePatch
+from cyborg_lite.model.devices import reconfiguration
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.modes import MODE_NAME
-from cyborg_lite.model.devices.reconfiguration import ConfigurationRequest
 from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import format_value, is_storable
@@ -30,6 +33,7 @@ _EXACT: Final = ('type', 'vendor', 'hostname', 'status')
 _NEWER: Final = ('model', 'health')
 _MODE: Final = '/mode'
 _CONFIGURATION: Final = '/configuration'
+_REASON: Final = 'reason'
 
 _RULES: Final = {
     DeviceStatus.ENABLED: 'cyborg:device:enable',
@@ -87,11 +91,14 @@ class DeviceResource(Resource):
     ) -> DeviceView | DeviceModesView | DeviceConfigurationView:
         """Change the status of a device, its mode or its configuration.
 
-        The body is a list of changes (RFC 6902). The path ``/status`` starts or ends
-        maintenance at once, with a reason in ``/reason``. Since 2.7 there are the
-        paths ``/mode`` and ``/configuration``, which must be alone in the list. Their
-        work continues after the response, which is 202.
+        The body is a list of changes, and since 2.5 a JSON Patch (RFC 6902) if its
+        media type says so. The path ``/status`` starts or ends maintenance at once,
+        with a reason in ``/reason``. Since 2.7 there are the paths ``/mode`` and
+        ``/configuration``, which must be alone in the list. Their work continues after
+        the response, which is 202.
         """
+        if call.is_json_patch and not self._resolve_patch(call):
+            return self._build_view(call)
         paths = {operation['path'] for operation in call.body}
         if _CONFIGURATION in paths:
             return self._change_configuration(call)
@@ -106,6 +113,18 @@ class DeviceResource(Resource):
         )
         return self._build_view(call)
 
+    def _resolve_patch(self, call: Call) -> bool:
+        """Resolve a JSON Patch of the device, with the values that its paths name."""
+        document = encode(self._build_view(call), call)
+        document['reason'], uuid = document['status_reason'], document['uuid']
+        fields = list_fields(call.body) if call.microversion >= V2_7 else ()
+        if 'mode' in fields:
+            document['mode'] = self.conductor.plan_modes(call.caller, uuid).current
+        if 'configuration' in fields:
+            configuration = self.conductor.show_configuration(call.caller, uuid)
+            document['configuration'] = _describe_configuration(configuration)
+        return call.resolve_patch(schemas.PATCH, document, complete_status)
+
     def _change_mode(self, call: Call) -> DeviceModesView:
         call.require_version(V2_7, f'The path {_MODE}')
         mode = _parse_mode(call.body)
@@ -117,7 +136,7 @@ class DeviceResource(Resource):
     def _change_configuration(self, call: Call) -> DeviceConfigurationView:
         call.require_version(V2_7, f'The path {_CONFIGURATION}')
         value = _parse_single(call.body, _CONFIGURATION)
-        request = ConfigurationRequest(
+        request = reconfiguration.ConfigurationRequest(
             hardware_set=value['set'],
             settings=value.get('settings', {}),
             actor=call.caller.user_id or 'unknown',
@@ -215,6 +234,26 @@ class DisableDevice(_DeviceAction):
 
 def _needs_arqs(call: Call) -> bool:
     return call.microversion >= V2_4 and call.selects('arqs', 'arqs_count')
+
+
+# Any: JSON.
+def _describe_configuration(
+    configuration: reconfiguration.DeviceConfiguration,
+) -> dict[str, Any] | None:
+    """Return the last successful change as clients request it; None: there is none."""
+    for change in configuration.changes:
+        if change.state is reconfiguration.ReconfigurationState.SUCCEEDED:
+            return {'set': change.hardware_set, 'settings': dict(change.settings)}
+    return None
+
+
+# Any: JSON.
+def complete_status(changes: dict[str, Any], document: Mapping[str, Any]) -> None:
+    """Add the present status to changes of the reason; a removed reason is empty."""
+    if _REASON in changes:
+        changes.setdefault('status', document['status'])
+        if changes[_REASON] is None:
+            changes[_REASON] = ''
 
 
 def parse_status_change(operations: list[Any]) -> tuple[DeviceStatus, str]:

@@ -9,9 +9,10 @@ from cyborg_lite.api.call import arguments, paging
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
-from cyborg_lite.api.controllers.devices import parse_status_change
+from cyborg_lite.api.controllers.devices import complete_status, parse_status_change
 from cyborg_lite.api.microversion import V2_4, V2_6, V2_7
 from cyborg_lite.api.schemas import devices as schemas
+from cyborg_lite.api.views.encoding import encode
 from cyborg_lite.api.views.hosts import (
     HostList,
     HostTopologyView,
@@ -20,6 +21,7 @@ from cyborg_lite.api.views.hosts import (
     ServiceView,
 )
 from cyborg_lite.errors.hosts import HostNotFound, ServiceNotFound
+from cyborg_lite.model.hosts.hosts import HostSummary
 from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR, ServiceState
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import format_value, is_storable
@@ -67,12 +69,12 @@ class HostResource(Resource):
 
         The topology of the host has its devices and the users of their units.
         """
-        return self._build_view(call)
+        return HostView(self._find(call))
 
-    def _build_view(self, call: Call) -> HostView:
+    def _find(self, call: Call) -> HostSummary:
         query = Query(filters={'name': (_parse_name(self.identifier),)})
         for host in self.conductor.list_hosts(call.caller, query):
-            return HostView(host)
+            return host
         raise HostNotFound(host=format_value(self.identifier))
 
     @expose(errors=(409,))
@@ -82,14 +84,21 @@ class HostResource(Resource):
     def patch(self, call: Call) -> HostView:
         """Disable or enable all devices of a host.
 
-        The body is a list of changes (RFC 6902) with the path ``/status``, and a
-        reason in ``/reason``. ARQs keep their devices. A device stays in maintenance
-        while its mode or its configuration is changed.
+        The body is a list of changes, or a JSON Patch (RFC 6902) if its media type says
+        so, with the path ``/status``, and a reason in ``/reason``. ARQs keep their
+        devices. A device stays in maintenance while its mode or its configuration is
+        changed.
         """
+        expected = None
+        if call.is_json_patch:
+            expected = self._find(call)
+            document = {**encode(HostView(expected), call), 'reason': None}
+            if not call.resolve_patch(schemas.PATCH_STATUS, document, complete_status):
+                return HostView(expected)
         status, reason = parse_status_change(call.body)
         name = _parse_name(self.identifier)
-        self.conductor.set_host_status(call.caller, name, status, reason)
-        return self._build_view(call)
+        self.conductor.set_host_status(call.caller, name, status, reason, expected)
+        return HostView(self._find(call))
 
     @expose(status=HTTPStatus.ACCEPTED, errors=(409,))
     @requires('cyborg:host:delete')

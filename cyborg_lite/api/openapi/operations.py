@@ -3,6 +3,7 @@
 
 from typing import Any, Final
 
+from cyborg_lite.api.call.patches import json_patch
 from cyborg_lite.api.call.validation import JSON_PATCH
 from cyborg_lite.api.microversion import V2_5
 from cyborg_lite.api.openapi import examples
@@ -39,15 +40,16 @@ def build_operation(route: Route, schemas: ViewSchemas) -> Document:
         operation['deprecated'] = True
         extension['max-ver'] = str(route.until)
     if route.body:
-        content: Document = {
-            'schema': schemas.add_body(route.operation_id, route.body.document)
-        }
+        # Generated clients cannot send a list that has two media types.
+        is_patch = route.body.is_patch and schemas.oldest >= V2_5
+        body = route.body.document
+        if is_patch:
+            body = {**json_patch.SCHEMA.document, 'examples': body['examples']}
+        content: Document = {'schema': schemas.add_body(route.operation_id, body)}
         sample = examples.load_sample(route.operation_id)
         # Without a recorded body the schema has examples.
         if sample is not None and sample.request_body is not None:
             content['example'] = sample.request_body
-        # Generated clients cannot send a list that has two media types.
-        is_patch = route.body.is_patch and schemas.oldest >= V2_5
         operation['requestBody'] = {
             'required': not route.body.optional,
             'content': {JSON_PATCH if is_patch else JSON: content},

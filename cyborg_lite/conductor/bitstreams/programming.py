@@ -78,9 +78,16 @@ class ProgrammingService:
         raise DeployableNotFound(uuid=uuid)
 
     @serves(Conductor.start_programming)
-    def start(self, context: RequestContext, uuid: str, image_uuid: str) -> Operation:
+    def start(
+        self,
+        context: RequestContext,
+        uuid: str,
+        image_uuid: str,
+        loaded: str | None = None,
+    ) -> Operation:
         """Start to load an image, and return the operation without waiting."""
-        job = self._accept(uuid, image_uuid, _build(context, uuid, image_uuid))
+        new = _build(context, uuid, image_uuid)
+        job = self._accept(uuid, image_uuid, new, loaded)
         operation = self.database.read(operations.read_operation, job.operations[0])
         self.runner.run(job)
         return operation
@@ -107,7 +114,13 @@ class ProgrammingService:
             region = self.database.read(programming.find_region, deployable)
         return self.loader.list_bitstreams(filters, region)
 
-    def _accept(self, uuid: str, image_uuid: str, operation: NewOperation) -> Job:
+    def _accept(
+        self,
+        uuid: str,
+        image_uuid: str,
+        operation: NewOperation,
+        loaded: str | None = None,
+    ) -> Job:
         region = self.database.read(programming.find_region, uuid)
         bitstream = self.loader.find_image(region, image_uuid)
         payload = ProgramPayload(uuid, image_uuid, bitstream.is_shell)
@@ -120,7 +133,7 @@ class ProgrammingService:
             operation=operation,
         )
         return self.database.write(
-            programming.begin_load, region, new_job, self.runner.owner
+            programming.begin_load, region, new_job, self.runner.owner, loaded
         )
 
 

@@ -14,6 +14,7 @@ from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.hosts.hosts import HostSummary
 from cyborg_lite.model.operations import OperationKind, SubjectType
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import serves
@@ -35,16 +36,24 @@ class HostService:
     sync_jobs: HostSyncJobs
 
     @serves(Conductor.set_host_status)
-    def set_status(self, host: str, status: DeviceStatus, reason: str) -> int:
+    def set_status(
+        self,
+        host: str,
+        status: DeviceStatus,
+        reason: str,
+        expected: HostSummary | None = None,
+    ) -> int:
         """Set the status of all devices of a host; return the number of changes.
 
         The call returns after Placement has the status.
 
+        :param expected: the host as the caller has read it; None: anything
         :raises HostNotFound: the host has neither an agent nor devices
+        :raises HostChanged: the devices of the host, or their status, have changed
         :raises ServiceUnavailable: Placement does not answer
         """
         set_status, write = hosts.set_status, self.database.write
-        changed = write(set_status, host, status, reason)
+        changed = write(set_status, host, status, reason, expected)
         if not changed:
             # An earlier call may have failed, or may undo its change of a device.
             self.sync_jobs.sync(host)

@@ -250,13 +250,18 @@ def _affected_deployables(region: StoredRegion, whole_card: bool) -> Select[int]
 
 
 def begin_load(
-    session: Session, region: StoredRegion, job: NewJob, owner: Owner
+    session: Session,
+    region: StoredRegion,
+    job: NewJob,
+    owner: Owner,
+    loaded: str | None = None,
 ) -> Job:
     """Reserve a region and add the job that loads it.
 
     :param job: with a ``ProgramPayload``
+    :param loaded: image that the deployable must have; empty: none; None: any
     :raises DeployableInUse: an ARQ owns a handle of the region, or a job is loading it
-        or changes its device
+        or changes its device, or the deployable has another image
     :raises DatabaseQuarantined: instances may use the region
     """
     check_trusted(session)
@@ -271,6 +276,13 @@ def begin_load(
     reserved = update(AttachHandle).where(handles, *is_free).values(preparing=True)
     if change(session, reserved) != count:
         reason = 'it is bound, or being programmed already.'
+        raise DeployableInUse(uuid=region.uuid, reason=reason)
+    deployable = select(Deployable.bitstream_id).where(
+        Deployable.uuid == payload.deployable_uuid
+    )
+    # No other load can end: this one has reserved the handles.
+    if loaded not in (None, session.scalar(deployable) or ''):
+        reason = 'another image has been loaded meanwhile.'
         raise DeployableInUse(uuid=region.uuid, reason=reason)
     details = EventDetails(value=payload.image_uuid)
     _add_event(session, region.uuid, DeviceEventKind.PROGRAMMING_STARTED, details)

@@ -41,7 +41,7 @@ from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.arqs import HandlesContended
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.drivers import DriverError
-from cyborg_lite.errors.hosts import HostInUse, HostNotFound, ServiceAlive
+from cyborg_lite.errors.hosts import HostChanged, HostInUse, HostNotFound, ServiceAlive
 from cyborg_lite.model import cursors
 from cyborg_lite.model.arqs.arqs import Actor, State
 from cyborg_lite.model.cursors import Cursor
@@ -130,17 +130,26 @@ def _build_cursor(summaries: Sequence[HostSummary], query: Query) -> str | None:
 
 
 def set_status(
-    session: Session, host: str, status: DeviceStatus, reason: str = ''
+    session: Session,
+    host: str,
+    status: DeviceStatus,
+    reason: str = '',
+    expected: HostSummary | None = None,
 ) -> int:
     """Set the status of all devices of a host, and write a Placement sync job.
 
     No device is enabled while a job changes it. At the end of the change, the job
     enables the devices that it has put into maintenance.
 
+    :param expected: the host whose devices must be as many, with as many in
+        maintenance; None: they are not compared
     :returns: the number of devices whose status has changed
     :raises HostNotFound: the host has neither an agent nor devices
+    :raises HostChanged: the devices of the host, or their status, have changed
     """
     _check_known(session, host)
+    if expected is not None:
+        _check_unchanged(session, host, expected)
     values = {'status': status, 'status_reason': reason, 'updated_at': now()}
     differs = (Device.hostname == host) & (Device.status != status)
     if status is DeviceStatus.ENABLED:
@@ -154,6 +163,18 @@ def set_status(
     if changed:
         queue.add_job(session, queue.placement_sync_job(host))
     return changed
+
+
+def _check_unchanged(session: Session, host: str, expected: HostSummary) -> None:
+    """Lock the devices of a host and compare their numbers.
+
+    :raises HostChanged: the devices of the host, or their status, have changed
+    """
+    devices = select(Device.status).where(Device.hostname == host).order_by(Device.id)
+    statuses = list(session.scalars(devices.with_for_update()))
+    maintaining = statuses.count(DeviceStatus.MAINTAINING)
+    if (len(statuses), maintaining) != (expected.devices, expected.maintaining):
+        raise HostChanged(host=host)
 
 
 def list_changing_devices(session: Session, host: str) -> tuple[str, ...]:

@@ -120,9 +120,30 @@ CHANGES: Final = st.lists(
     ),
     max_size=3,
 )
+PLACE: Final = st.sampled_from(
+    ['', '/name', '/groups', '/groups/0', '/groups/-', '/status', '/reason', '/program']
+) | st.text('/~01-a', max_size=6)
+JSON_PATCH: Final = st.lists(
+    st.fixed_dictionaries(
+        {
+            'op': st.sampled_from(['add', 'remove', 'replace', 'move', 'copy', 'test']),
+            'path': PLACE,
+            'from': PLACE,
+            'value': some(True, 'dp1', 'maintaining', None, [{'resources:FPGA': '1'}]),
+        },
+    ),
+    max_size=5,
+)
 DECISION: Final = st.fixed_dictionaries({}, optional={'name': TEXTS, 'unit': TEXTS})
 REQUEST: Final = st.fixed_dictionaries(
     {'kind': some('audit', 'reconcile', 'refresh')}, optional={'hostname': TEXTS}
+)
+# Objects that JSON Patches change.
+OBJECTS: Final = (
+    '/device_profiles/dp1',
+    f'/devices/{UUID}',
+    '/hosts/compute-1',
+    f'/deployables/{UUID}/program',
 )
 # Operations by method and path, from the API document.
 BODIES: Final[dict[str, st.SearchStrategy[Any]]] = {
@@ -245,6 +266,16 @@ def test_fuzz_bodies_never_return_500(
     body = data.draw(BODIES[operation] | JSON)
     method, path = request_line(operation)
     check(shared_client.send(method, path, raw=json.dumps(body).encode()))
+
+
+@pytest.mark.parametrize('path', OBJECTS)
+@MANY
+@given(body=JSON_PATCH)
+def test_fuzz_json_patches_never_return_500(
+    shared_client: Client, path: str, body: list[Any]
+) -> None:
+    media = {'Content-Type': 'application/json-patch+json'}
+    check(shared_client.at('2.7').send('PATCH', path, body, headers=media))
 
 
 @pytest.mark.parametrize('operation', BODIES)

@@ -42,10 +42,12 @@ def find_region(database: Database, name: str = NAME) -> StoredRegion:
     return database.read(programming.find_region, uuid)
 
 
-def begin_load(database: Database, region: StoredRegion) -> Job:
+def begin_load(
+    database: Database, region: StoredRegion, loaded: str | None = None
+) -> Job:
     payload = ProgramPayload(region.uuid, IMAGE_ID, is_shell=False)
     job = NewJob(OperationKind.PROGRAM, codec.dump(payload))
-    return database.write(programming.begin_load, region, job, OWNER)
+    return database.write(programming.begin_load, region, job, OWNER, loaded)
 
 
 def claim_handle(database: Database, key: str) -> str:
@@ -85,6 +87,15 @@ def test_begin_load_allocated_region_raises(database: Database) -> None:
     with pytest.raises(DeployableInUse, match='it is bound'):
         begin_load(database, find_region(database))
     assert list_preparing(database) == [False]
+
+
+def test_begin_load_other_image_than_expected_raises(database: Database) -> None:
+    store(database, fpga_card(regions=1))
+    with pytest.raises(DeployableInUse, match='another image'):
+        begin_load(database, find_region(database), loaded=IMAGE_ID)
+    assert not any(list_preparing(database))
+    begin_load(database, find_region(database), loaded='')
+    assert any(list_preparing(database))
 
 
 @pytest.mark.parametrize('whole_card', [False, True])
