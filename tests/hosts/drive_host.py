@@ -46,6 +46,13 @@ class DriveHost(FixtureAgent):
         script.parent.mkdir(parents=True)
         script.write_text(_SCRIPT.format(drive=self.drive))
         script.chmod(0o755)
+        # What root sees: controllers without a namespace that the host could use.
+        for number in range(8):
+            (tools / f'sys/class/nvme/nvme{number}').mkdir(parents=True)
+        namespace = tools / 'proc/1/ns'
+        namespace.mkdir(parents=True)
+        (namespace / 'mnt').symlink_to('mnt:[1]')
+        (namespace.parent / 'mountinfo').touch()
         install_privileges(tools)
 
     def decide(self, method: str, action: str = '') -> Answer:

@@ -24,6 +24,7 @@ from oslo_log import log
 from oslo_privsep import capabilities, priv_context
 from oslo_privsep.daemon import FailedToDropPrivileges
 
+from cyborg_lite.drivers import erase_guard
 from cyborg_lite.drivers.host import privileges
 
 LOG = log.getLogger(__name__)
@@ -166,9 +167,26 @@ def run(command: Sequence[str], seconds: float) -> tuple[int | None, str]:
         privileges.check_owner(location, _root)
     except PermissionError as error:
         raise _refuse(str(error)) from None
+    _check_data(local, arguments)
     # Neither infinity nor a value that is not a number ends a tool.
     limit = seconds if 0 < seconds < _MAX_SECONDS else _MAX_SECONDS
     return execute([location, *arguments], limit)
+
+
+def _check_data(tool: str, arguments: Sequence[str]) -> None:
+    """Check that a tool destroys no data that the host uses.
+
+    :raises PermissionError: it would, or what uses the drive cannot be read
+    """
+    if not erase_guard.destroys_data(tool, arguments):
+        return
+    _check_namespace()  # else mounts may be missing
+    try:
+        obstacle = erase_guard.find_obstacle(_root, arguments)
+    except OSError as error:
+        obstacle = f'what uses the drive cannot be read: {error}'
+    if obstacle is not None:
+        raise _refuse(obstacle)
 
 
 def _find_tool(tool: str, allowed: privileges.Privileges) -> str:
@@ -286,9 +304,17 @@ def holders(files: Sequence[str]) -> list[int]:
     """
     if len(files) > _MAX_FILES or not all(name.startswith('/dev/') for name in files):
         raise _refuse('only device files can be searched for')
+    _check_namespace()
+    return find_processes(_root, files)
+
+
+def _check_namespace() -> None:
+    """Check that the process sees all processes of the host.
+
+    :raises PermissionError: it sees those of a container only
+    """
     if _root == '/' and os.readlink(_PID_NAMESPACE) != _HOST_PIDS:
         raise _refuse('the agent does not have the process namespace of the host')
-    return find_processes(_root, files)
 
 
 def find_processes(root: str, files: Sequence[str]) -> list[int]:
