@@ -51,6 +51,8 @@ class Rules:
     """Running task of an instance."""
     vm_states: dict[str, str] = field(default_factory=dict)
     """State of an instance. The default is active."""
+    profiles: dict[str, str] = field(default_factory=dict)
+    """Device profile that the flavor of an instance names."""
     moves: list[str] = field(default_factory=list)
     """Uuids of migrations."""
     sees_all: bool = True  # False: the caller is not an administrator
@@ -129,12 +131,18 @@ class FakeNova(ThreadedServer):
         host = self.rules.servers[uuid]
         server = {
             'id': uuid,
+            'tenant_id': 'a' * 32,
+            'flavor': {'extra_specs': self._list_extra_specs(uuid)},
             'OS-EXT-SRV-ATTR:host': host,
             'OS-EXT-SRV-ATTR:hypervisor_hostname': host,
             'OS-EXT-STS:task_state': self.rules.tasks.get(uuid),
             'OS-EXT-STS:vm_state': self.rules.vm_states.get(uuid, 'active'),
         }
         return 200, {'server': server}
+
+    def _list_extra_specs(self, uuid: str) -> dict[str, str]:
+        profile = self.rules.profiles.get(uuid)
+        return {} if profile is None else {'accel:device_profile': profile}
 
     def _several(self, arguments: dict[str, str]) -> tuple[int, dict[str, Any]]:
         if not self.rules.sees_all and 'all_tenants' in arguments:

@@ -213,6 +213,11 @@ class OpenStack(OpenStackClient):
         """
         self._start(name, self._cyborg_command(binary, host, options))
 
+    @property
+    def connection(self) -> str:
+        """The URL of the database of this service."""
+        return self._databases['cyborg']
+
     def start_agent(self, host: str) -> None:
         """Start the agent of a host and wait until it is ready."""
         self._start_until_ready(f'agent-{host}', 'agent', host)

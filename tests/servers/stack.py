@@ -332,12 +332,14 @@ class Instance:
     resources: Mapping[str, int]
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
     arqs: list[str] = field(default_factory=list)
+    profile: str = ''  # empty: it has no ARQs yet
 
     @property
     def path(self) -> str:
         return f'/v2/accelerator_requests?instance={self.uuid}'
 
     def create_arqs(self, profile: str) -> None:
+        self.profile = profile
         body = {'device_profile_name': profile}
         answer = self.cloud.api(NOVA).ask('POST', '/v2/accelerator_requests', body)
         self.arqs += [arq['uuid'] for arq in expect(answer, 201)['arqs']]
@@ -406,6 +408,15 @@ class Instance:
     def is_resolved(self) -> bool:
         """Check whether Nova has received an event for each ARQ."""
         return {event['tag'] for event in self.events()} == set(self.arqs)
+
+    def appear_in_nova(self) -> None:
+        """Let Nova list the instance, on the current host of the cloud."""
+        rules = self.cloud.nova.rules
+        rules.servers[self.uuid] = self.cloud.host
+        rules.profiles[self.uuid] = self.profile
+
+    def disappear_from_nova(self) -> None:
+        del self.cloud.nova.rules.servers[self.uuid]
 
     def delete(self) -> None:
         expect(self.give_back(), 204)

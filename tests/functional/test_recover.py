@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The drill of a restored database: backup, changes, restore, ``recover``.
+
+Real daemons, a real Placement and an emulated kernel, on each database.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from cyborg_lite.db.core.engine import Database
+from tests.builders.database_backups import Backup, back_up, restore
+from tests.chaos.faulty_cloud import FaultyCloud
+from tests.hosts.drive_host import DRIVE, DriveHost
+from tests.servers import rabbitmq
+from tests.servers.databases import fresh_database
+from tests.servers.stack import ADMIN, Instance, expect
+from tests.servers.vgpu_machine import GENERATIONS, VgpuHost
+
+_CONTENT: Final = 'data of the guest'
+
+
+class Drill(FaultyCloud):
+    """Cloud whose database is copied and put back."""
+
+    @contextmanager
+    def between_conductors(self) -> Iterator[Database]:
+        """Stop the conductor, yield the database, and start the conductor."""
+        (conductor,) = (item for item in self.children if 'conductor' in item.name)
+        conductor.end()
+        with closing(Database(self.connection)) as database:
+            yield database
+        self.restart(conductor, 'conductor')
+
+    def back_up(self) -> Backup:
+        with self.between_conductors() as database:
+            return back_up(database)
+
+    def restore(self, backup: Backup) -> None:
+        with self.between_conductors() as database:
+            restore(database, backup)
+
+    # Any: JSON.
+    def recover(self, *arguments: str) -> tuple[int | None, list[dict[str, Any]]]:
+        """Run the command; return its exit status and its rows."""
+        child = self.begin('recover', 'manage', ['recover', '--json', *arguments])
+        child.until(lambda: child.status is not None)
+        self.children.remove(child)
+        _, bracket, text = f'\n{self.log(child)}'.partition('\n[')
+        child.log.unlink()
+        rows, _ = json.JSONDecoder().raw_decode(bracket.strip() + text)
+        return child.status, rows
+
+    def bind_new(self, profile: str, provider: str, **resources: int) -> Instance:
+        """Boot an instance that Nova lists, with a profile that the backup has."""
+        guest = Instance(self, provider, resources)
+        guest.create_arqs(profile)
+        guest.allocate()
+        expect(guest.bind(), 202)
+        self.until(guest.is_resolved, 'Nova receives an event per ARQ')
+        guest.appear_in_nova()
+        return guest
+
+
+@pytest.fixture(params=['sqlite', 'mariadb', 'postgresql'])
+def cloud(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Drill]:
+    directory, kind = tmp_path_factory.mktemp('cloud'), request.param
+    file = nullcontext(f'sqlite:///{directory}/db.sqlite')
+    with (
+        rabbitmq.virtual_host() as broker,
+        file if kind == 'sqlite' else contextmanager(fresh_database)(kind) as url,
+        Drill(directory, broker, url) as drill,
+    ):
+        drill.migrate()
+        drill.start('conductor')
+        drill.start('api')
+        yield drill
+
+
+def show(guest: Instance) -> dict[str, tuple[Any, ...]]:
+    """Return what Nova needs of the ARQs of an instance, by uuid."""
+    return {
+        arq['uuid']: (arq['state'], arq['attach_handle_uuid'], arq['device_rp_uuid'])
+        for arq in guest.list_arqs()
+    }
+
+
+def list_vgpus(host: VgpuHost) -> set[str]:
+    return {str(vgpu) for vgpu in host.list_vgpus()}
+
+
+def test_recover_brings_arqs_of_living_guests_back(
+    cloud: Drill, tmp_path: Path
+) -> None:
+    with VgpuHost(cloud, tmp_path, GENERATIONS['mdevs']) as host:
+        host.start_agent()
+        host.settle()
+        vgpus = list_vgpus(host)
+        guests, former = [host.boot_bound(0)], host.boot_bound(1)
+        guests[0].appear_in_nova()
+        host.settle()
+        profiles = [cloud.create_profile('VGPU', 2) for _ in range(2)]
+        backup = cloud.back_up()
+
+        # The card of the former guest gets another one; the database forgets that.
+        host.end(former)
+        providers = former.provider, guests[0].provider
+        for profile, provider in zip(profiles, providers, strict=True):
+            guests.append(cloud.bind_new(profile, provider, VGPU=2))
+        host.settle()
+        before, vgpus_in_use = [show(guest) for guest in guests], list_vgpus(host)
+        cloud.restore(backup)
+
+        status, rows = cloud.recover()
+        assert status == 1
+        rebuilt = {row['instance'] for row in rows if row['action'] == 'rebuild'}
+        assert rebuilt == {guest.uuid for guest in guests[1:]}
+        status, rows = cloud.recover('--apply')
+        assert (status, {row['outcome'] for row in rows}) == (0, {'done'})
+        assert [show(guest) for guest in guests] == before
+        assert former.list_arqs() == []
+        assert list_vgpus(host) == vgpus_in_use
+        assert cloud.recover() == (0, [])
+
+        for guest in guests:
+            host.end(guest)
+        assert list_vgpus(host) == vgpus
+
+
+def test_recover_fills_empty_database(cloud: Drill, tmp_path: Path) -> None:
+    empty = cloud.back_up()
+    with VgpuHost(cloud, tmp_path, GENERATIONS['mdevs']) as host:
+        host.start_agent()
+        host.settle()
+        vgpus = list_vgpus(host)
+        guest = host.boot_bound(0)
+        guest.appear_in_nova()
+        host.settle()
+        before, vgpus_in_use = show(guest), list_vgpus(host)
+        newest = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.7'}
+        path = '/v2/device_profiles'
+        profiles = expect(cloud.api(newest).ask('GET', path), 200)['device_profiles']
+        cloud.restore(empty)
+        expect(cloud.api(newest).ask('POST', path, profiles), 201)
+        cloud.until(
+            lambda: 'rebuild' in [row['action'] for row in cloud.recover()[1]],
+            'the host has reported its devices',
+        )
+        assert cloud.recover('--apply')[0] == 0
+        assert show(guest) == before
+        assert list_vgpus(host) == vgpus_in_use
+        host.end(guest)
+        assert list_vgpus(host) == vgpus
+
+
+def test_recover_erases_no_drive_in_use(cloud: Drill, tmp_path: Path) -> None:
+    """No agent prepares the drive: the allocation and Nova decide."""
+    with DriveHost(cloud, tmp_path / 'host') as host:
+        host.switch_on()
+        provider = cloud.provider_of('CUSTOM_SSD')
+        profile = cloud.create_profile('CUSTOM_SSD')
+        host.settle()
+        backup = cloud.back_up()
+        guest = cloud.bind_new(profile, provider, CUSTOM_SSD=1)
+        host.content.write_text(_CONTENT)
+        before = list(show(guest).values())
+        cloud.restore(backup)
+
+        status, rows = cloud.recover('--apply')
+        assert (status, [row['action'] for row in rows]) == (0, ['rebuild'])
+        assert list(show(guest).values()) == before
+        assert host.content.read_text() == _CONTENT
+        guest.disappear_from_nova()
+        guest.delete()
+        host.wait_for('clean')
+        assert host.content.read_text() == ''
+        assert DRIVE in host.providers()
