@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cyborg-lite-manage recover``: rebuilds the ARQs that a database has lost."""
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,11 @@ class Line:
 
     step: RecoveryStep
     outcome: str
+
+    @property
+    def is_open(self) -> bool:
+        """Return True if something remains to be done or explained."""
+        return self.outcome not in (_DONE, _KEPT)
 
     def as_json(self) -> dict[str, object]:
         """Return the JSON object; its keys are stable."""
@@ -75,16 +81,37 @@ def add_parsers(parsers: Parsers) -> None:
     modes.add_argument(
         '--plan', action='store_true', help='only show what --apply writes (default)'
     )
-    modes.add_argument('--apply', action='store_true', help='write it, host by host')
+    modes.add_argument(
+        '--apply',
+        action='store_true',
+        help='write it, and end the quarantine of the database if nothing remains',
+    )
+    parser.add_argument(
+        '--accept',
+        action='append',
+        default=[],
+        metavar='ID',
+        help='uuid of an instance, or name of a host, whose rows need not be explained '
+        'to end the quarantine; repeatable',
+    )
 
 
 def _recover(conf: cfg.ConfigOpts) -> int:
     applies = conf.command.apply
     with _open_recovery(conf) as recovery:
         lines = [Line(s, _find_outcome(recovery, s, applies)) for s in recovery.plan()]
+        open_ids = {line.step.subject for line in lines if line.is_open}
+        if applies and open_ids <= {*conf.command.accept}:
+            number = recovery.end_quarantine()
+            if number is not None:
+                text = f'The quarantine has ended: incarnation {number} begins.'
+                print(text, file=sys.stderr)
+        quarantine = recovery.find_quarantine()
     empty = 'No instance lacks an ARQ: nothing to do.'
     print_records(conf, lines, _COLUMNS, empty, Line.as_json)
-    return int(any(line.outcome not in (_DONE, _KEPT) for line in lines))
+    if quarantine is not None:
+        print(f'The database is in quarantine: {quarantine.reason}', file=sys.stderr)
+    return int(bool(open_ids) or quarantine is not None)
 
 
 def _find_outcome(recovery: InstanceRecovery, step: RecoveryStep, applies: bool) -> str:

@@ -13,6 +13,7 @@ from oslo_log import log
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.conductor.ownership.allocations import AllocationCheck
 from cyborg_lite.db.arqs import instance_recovery as store
+from cyborg_lite.db.core import incarnations
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.ownership import allocations
@@ -25,6 +26,7 @@ from cyborg_lite.model.arqs.instance_recovery import (
     plan_host,
 )
 from cyborg_lite.model.hosts.events import HostHandle
+from cyborg_lite.model.hosts.incarnations import Quarantine
 from cyborg_lite.model.hosts.message_rules import check_prepared_handles
 from cyborg_lite.model.hosts.services import AGENT
 from cyborg_lite.model.traits import OWNER_CYBORG
@@ -62,6 +64,14 @@ class InstanceRecovery:
                 continue
             reason = 'Its agent has not reported the devices of the host: start it.'
             yield RecoveryStep(host, '', RecoveryAction.NONE, reason)
+
+    def find_quarantine(self) -> Quarantine | None:
+        """Return the quarantine of the database; None: it is trusted."""
+        return self.database.read(incarnations.find_quarantine)
+
+    def end_quarantine(self) -> int | None:
+        """Begin the next incarnation of the database; None: it is in no quarantine."""
+        return self.database.write(incarnations.end_quarantine)
 
     def apply(self, step: RecoveryStep) -> bool:
         """Write a step; return False if the database has changed since it was planned.
@@ -112,6 +122,7 @@ class InstanceRecovery:
             instances=instances,
             arqs=self.database.read(store.list_arqs, suspects, uuids),
             profiles=self.database.read(store.list_profiles, profiles),
+            is_quarantined=self.find_quarantine() is not None,
         )
 
     def _read_handles(self, host: str) -> tuple[HostHandle, ...] | None:

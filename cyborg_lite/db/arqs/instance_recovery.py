@@ -36,7 +36,11 @@ from cyborg_lite.model.arqs.instance_recovery import (
     StoredArq,
     StoredUnit,
 )
-from cyborg_lite.model.devices.cleaning import CleanState
+from cyborg_lite.model.devices.cleaning import (
+    CONDUCTOR_ACTOR,
+    CleanState,
+    state_after_use,
+)
 from cyborg_lite.model.providers.providers import valid_symbol
 
 RECOVERED: Final = 'Recovered'
@@ -120,11 +124,24 @@ def apply_step(session: Session, step: RecoveryStep) -> bool:
     elif step.action is RecoveryAction.FREE:
         uuids = [unit.uuid for unit in step.units]
         occupied_handles.vacate(session, step.hostname, uuids)
+    elif step.action is RecoveryAction.CLEAN:
+        _clean(session, step)
     else:
         values = {'clean_state': CleanState.OCCUPIED, 'clean_reason': step.reason}
         change(session, update(AttachHandle).where(_is_of(step)).values(**values))
     queue.add_job(session, queue.placement_sync_job(step.hostname))
     return True
+
+
+def _clean(session: Session, step: RecoveryStep) -> None:
+    """Withhold units as after a use, until they are clean."""
+    for unit in step.units:
+        state = state_after_use(unit.cleaning)
+        of_unit = update(AttachHandle).where(AttachHandle.uuid == unit.uuid)
+        change(session, of_unit.values(clean_state=state, clean_reason=step.reason))
+        if state is CleanState.DIRTY:
+            job = queue.clean_job(unit.uuid, step.hostname, CONDUCTOR_ACTOR)
+            queue.add_job(session, job)
 
 
 # Any: SQL of a condition.

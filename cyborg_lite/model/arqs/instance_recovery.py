@@ -18,6 +18,7 @@ from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.arqs.audit import STATES_WITH_INSTANCE
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.hosts.events import HostHandle
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.profiles.device_profiles import Group
 
 Amounts = Mapping[str, Mapping[str, int]]
@@ -36,6 +37,8 @@ class RecoveryAction(enum.StrEnum):
     """Units of which an instance may use any."""
     FREE = 'free'
     """Units that an earlier step held, and that no allocation needs any more."""
+    CLEAN = 'clean'
+    """Free units that the database lacks uses of: they are cleaned before the next."""
     KEEP = 'keep'
     """Nothing: Nova has no such instance. Its units stay prepared or reserved."""
     NONE = 'none'
@@ -66,6 +69,7 @@ class StoredUnit:
     needs_host: bool  # the agent prepares the unit
     in_use: bool  # by a process of the host
     generation: int
+    cleaning: CleaningPolicy
     clean_state: CleanState
     arq_uuid: str | None  # None, with the next: no ARQ owns the unit
     instance_uuid: str | None
@@ -134,6 +138,11 @@ class RecoveryStep:
         return self.action not in (RecoveryAction.KEEP, RecoveryAction.NONE)
 
     @property
+    def subject(self) -> str:
+        """The instance, or the host if the step concerns no single instance."""
+        return self.instance_uuid or self.hostname
+
+    @property
     def keys(self) -> str:
         """The keys of the units, for people."""
         return ', '.join(unit.key for unit in self.units)
@@ -154,6 +163,7 @@ class HostWitnesses:
     instances: Mapping[str, NovaInstance | None] = field(default_factory=dict)
     arqs: Sequence[StoredArq] = ()
     profiles: Mapping[str, ProfileOptions] = field(default_factory=dict)  # by name
+    is_quarantined: bool = False  # the database has lost changes
 
     def list_suspects(self) -> frozenset[str]:
         """Return the instances whose ARQs the database may lack."""
@@ -192,7 +202,8 @@ def plan_host(facts: HostWitnesses) -> tuple[RecoveryStep, ...]:
     planner = _Planner(facts)
     steps = [planner.plan(instance) for instance in sorted(facts.list_suspects())]
     holds = [step for step in map(planner.hold, steps) if step is not None]
-    return (*steps, *holds, *planner.free(), *planner.report_unknown())
+    further = *planner.free(), *planner.clean(), *planner.report_unknown()
+    return (*steps, *holds, *further)
 
 
 class _Planner:
@@ -455,6 +466,22 @@ class _Planner:
                 yield RecoveryStep(
                     self._facts.hostname, '', RecoveryAction.FREE, reason, units_on_hold
                 )
+
+    def clean(self) -> Iterator[RecoveryStep]:
+        """Yield a step for the free units that may have data of a lost use."""
+        units = tuple(
+            unit
+            for unit in self._facts.units
+            if unit.is_free
+            and unit.cleaning is not CleaningPolicy.NEVER
+            and unit.uuid not in self._taken_uuids
+            and (unit.deployable_name, unit.key) not in self._prepared
+        )
+        if units and self._facts.is_quarantined:
+            reason = 'The database may lack a use of these units.'
+            yield RecoveryStep(
+                self._facts.hostname, '', RecoveryAction.CLEAN, reason, units
+            )
 
     def report_unknown(self) -> Iterator[RecoveryStep]:
         """Yield what the agent does not say, and handles that nothing explains."""
