@@ -40,9 +40,24 @@ class Drill(FaultyCloud):
         with self.between_conductors() as database:
             return back_up(database)
 
-    def restore(self, backup: Backup) -> None:
+    def restore(self, backup: Backup, directory: Path) -> None:
+        """Restore the database when the agent remembers a change that it lacks.
+
+        :param directory: of the host
+        """
+        (file,) = directory.rglob('database.json')
+
+        def remembers_last_step() -> bool:
+            ((last,),) = self.rows('SELECT MAX(id) FROM arq_events')
+            return f'"step":{last},' in file.read_text().replace(' ', '')
+
+        self.until(remembers_last_step, 'the agent remembers the last step')
         with self.between_conductors() as database:
             restore(database, backup)
+        self.until(self.list_quarantines, 'the quarantine begins')
+
+    def list_quarantines(self) -> list[tuple[Any, ...]]:
+        return self.rows('SELECT id FROM incarnations WHERE began_at IS NULL')
 
     # Any: JSON.
     def recover(self, *arguments: str) -> tuple[int | None, list[dict[str, Any]]]:
@@ -115,7 +130,7 @@ def test_recover_brings_arqs_of_living_guests_back(
             guests.append(cloud.bind_new(profile, provider, VGPU=2))
         host.settle()
         before, vgpus_in_use = [show(guest) for guest in guests], list_vgpus(host)
-        cloud.restore(backup)
+        cloud.restore(backup, tmp_path)
 
         status, rows = cloud.recover()
         assert status == 1
@@ -123,6 +138,7 @@ def test_recover_brings_arqs_of_living_guests_back(
         assert rebuilt == {guest.uuid for guest in guests[1:]}
         status, rows = cloud.recover('--apply')
         assert (status, {row['outcome'] for row in rows}) == (0, {'done'})
+        assert cloud.list_quarantines() == []
         assert [show(guest) for guest in guests] == before
         assert former.list_arqs() == []
         assert list_vgpus(host) == vgpus_in_use
@@ -146,7 +162,7 @@ def test_recover_fills_empty_database(cloud: Drill, tmp_path: Path) -> None:
         newest = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.7'}
         path = '/v2/device_profiles'
         profiles = expect(cloud.api(newest).ask('GET', path), 200)['device_profiles']
-        cloud.restore(empty)
+        cloud.restore(empty, tmp_path)
         expect(cloud.api(newest).ask('POST', path, profiles), 201)
         cloud.until(
             lambda: 'rebuild' in [row['action'] for row in cloud.recover()[1]],
@@ -170,7 +186,7 @@ def test_recover_erases_no_drive_in_use(cloud: Drill, tmp_path: Path) -> None:
         guest = cloud.bind_new(profile, provider, CUSTOM_SSD=1)
         host.content.write_text(_CONTENT)
         before = list(show(guest).values())
-        cloud.restore(backup)
+        cloud.restore(backup, tmp_path)
 
         status, rows = cloud.recover('--apply')
         assert (status, [row['action'] for row in rows]) == (0, ['rebuild'])

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Final
 from uuid import uuid4
 
 import pytest
@@ -14,21 +15,25 @@ from cyborg_lite.conductor.ownership.allocations import AllocationCheck, Pace
 from cyborg_lite.db.arqs import arqs as arq_rows
 from cyborg_lite.db.arqs import attach_handles
 from cyborg_lite.db.arqs import instance_recovery as store
+from cyborg_lite.db.core import incarnations
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, AttachHandle, DeviceProfile, Service
 from cyborg_lite.db.jobs import administration
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.arqs.instance_recovery import RecoveryAction, RecoveryStep
 from cyborg_lite.model.hosts.events import HostHandle
+from cyborg_lite.model.hosts.incarnations import NO_MARK
 from cyborg_lite.model.hosts.services import AGENT
 from cyborg_lite.model.queries import Query
 from tests.builders.bound_arqs import bind_arqs, read_history
 from tests.builders.database_backups import back_up, restore
 from tests.builders.rows import HOST, PROJECT, add_card, add_profile
+from tests.builders.unclean_units import count_clean_jobs
 from tests.doubles.agents import FakeAgents
 from tests.doubles.consumers import FakeConsumers
 from tests.doubles.instances import FakeInstances
 
+_CLEANED: Final = {'cleaning': 'after-use'}
 Shown = list[tuple[str, str | None, str | None, int]]
 """Uuid, provider, handle and group of ARQs."""
 
@@ -301,6 +306,24 @@ def test_arqs_from_before_shelving_are_replaced(site: Site) -> None:
     assert (uuid, owned) == (unshelved.arq_uuid, free.uuid)
     jobs = site.database.read(administration.list_jobs)
     assert sum(job.type == 'release' for job in jobs) == 1
+
+
+def test_free_units_of_restored_database_are_cleaned(site: Site) -> None:
+    """The database may lack a use; the unit of a living instance keeps its data."""
+    card = add_card(site.database, 1)
+    add_card(site.database, 1)
+    site.database.write(lambda s: s.execute(update(AttachHandle).values(**_CLEANED)))
+    instance = site.boot([card])
+    site.lose_arqs()
+    assert [step.action for step in site.plan()] == ['rebuild']
+    site.database.write(incarnations.begin_quarantine, NO_MARK, 'the reason')
+    assert site.apply() == [True, True]
+    assert site.read_column('clean_state') == ['clean', 'dirty']
+    assert count_clean_jobs(site.database) == 1
+    assert len(site.show(instance)) == 1
+    assert site.plan() == []
+    assert site.recovery.end_quarantine() == 1
+    assert site.recovery.find_quarantine() is None
 
 
 @pytest.mark.parametrize('needs_host', [True, False])
