@@ -17,6 +17,22 @@ def show(server: Server) -> list[tuple[Any, ...]]:
     ]
 
 
+def check_life(cloud: OpenStack, server: Server) -> None:
+    """Reboot, shelve, unshelve and delete a server."""
+    before = show(server)
+    server.act('reboot', {'type': 'HARD'})
+    server.wait_idle('ACTIVE')
+    assert show(server) == before
+    server.act('shelve')
+    server.wait_for('SHELVED_OFFLOADED')
+    cloud.until(lambda: not server.arqs(), 'the ARQs are gone')
+    server.act('unshelve')
+    assert server.wait_built() == 'ACTIVE', server.fault()
+    assert [row[0] for row in show(server)] == ['Bound']
+    server.delete()
+    assert server.arqs() == []
+
+
 def test_recovered_servers_reboot_shelve_and_end(cloud: OpenStack) -> None:
     profiles = cloud.create_profile(PGPU=1), cloud.create_profile(VGPU=1)
     flavors = [cloud.create_flavor(profile) for profile in profiles]
@@ -42,14 +58,4 @@ def test_recovered_servers_reboot_shelve_and_end(cloud: OpenStack) -> None:
     )
     assert former.arqs() == []
     for server in servers:
-        server.act('reboot', {'type': 'HARD'})
-        server.wait_idle('ACTIVE')
-        assert show(server) == before[servers.index(server)]
-        server.act('shelve')
-        server.wait_for('SHELVED_OFFLOADED')
-        cloud.until(lambda s=server: not s.arqs(), 'the ARQs are gone')
-        server.act('unshelve')
-        assert server.wait_built() == 'ACTIVE', server.fault()
-        assert [row[0] for row in show(server)] == ['Bound']
-        server.delete()
-        assert server.arqs() == []
+        check_life(cloud, server)

@@ -11,6 +11,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.conductor.arqs.instance_recovery import InstanceRecovery
+from cyborg_lite.conductor.arqs.unowned_handles import UnownedHandles
 from cyborg_lite.conductor.ownership.allocations import AllocationCheck, Pace
 from cyborg_lite.db.arqs import arqs as arq_rows
 from cyborg_lite.db.arqs import attach_handles
@@ -252,6 +253,12 @@ def test_unknown_units_are_held_until_instance_ends(site: Site) -> None:
     assert site.read_column('clean_state') == ['occupied'] * 3
     # The hold is not repeated, and does not end while the instance may use a unit.
     assert site.apply() == [False]
+    # The host mentions no such unit when it compares its handles.
+    comparison = UnownedHandles(
+        site.database, site.consumers, site.nova, lambda: None
+    ).list_releasable(HOST, ())
+    assert comparison.abandoned == ()
+    assert site.read_column('clean_state') == ['occupied'] * 3
     site.consumers.forget(instance)
     del site.nova.hosts[instance]
     assert site.apply() == [True]
