@@ -45,11 +45,11 @@ class Drill(FaultyCloud):
 
         :param directory: of the host
         """
-        (file,) = directory.rglob('database.json')
 
         def remembers_last_step() -> bool:
             ((last,),) = self.rows('SELECT MAX(id) FROM arq_events')
-            return f'"step":{last},' in file.read_text().replace(' ', '')
+            texts = [file.read_text() for file in directory.rglob('database.json')]
+            return any(f'"step":{last},' in text.replace(' ', '') for text in texts)
 
         self.until(remembers_last_step, 'the agent remembers the last step')
         with self.between_conductors() as database:
