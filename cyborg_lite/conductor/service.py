@@ -223,7 +223,7 @@ class ConductorService:
         self._connections = connections
         self._settings = settings
         self._stopping = threading.Event()
-        self._watch = DatabaseWatch(connections.database, connections.placement)
+        self.watch = DatabaseWatch(connections.database, connections.placement)
         self._metrics = Metrics()
         self._faults = FaultLog(
             connections.database, settings.agent_down_after, self._stopping
@@ -378,7 +378,7 @@ class ConductorService:
                 catalog,
                 dependencies.agents,
                 limits,
-                self._watch,
+                self.watch,
             ),
             DeviceService(database, dependencies.sync_jobs.sync),
             Transactions(database),
@@ -405,7 +405,7 @@ class ConductorService:
             heartbeats,
             self._metrics.count_heartbeat,
             self._settings.new_status,
-            self._watch,
+            self.watch,
         )
 
     def _build_loops(
@@ -427,7 +427,7 @@ class ConductorService:
             database, wake, settings.placement_audit_interval, stopping
         )
         return {
-            'database-watch': partial(self._watch.run, stopping),
+            'database-watch': partial(self.watch.run, stopping),
             'placement-audits': placement_audits.run,
             'purge': Purger(
                 database, self._connections.placement, stopping, settings.retention

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A database from before a bind is put back while guests run.
 
-Real daemons, a real Placement and an emulated kernel. Guests keep their devices until
-Nova and Placement agree that they are gone.
+Real daemons, a real Placement and an emulated kernel. The agent remembers the bind, so
+the database is in quarantine. After it guests keep their devices until Nova and
+Placement agree that they are gone.
 """
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +14,8 @@ from typing import Final
 
 import pytest
 
+from cyborg_lite.db.core import incarnations
+from cyborg_lite.db.core.engine import Database
 from devstack.launcher.processes import Child
 from tests.chaos.faulty_cloud import FaultyCloud
 from tests.hosts.drive_host import DRIVE, DriveHost
@@ -103,6 +107,27 @@ def restart_agent(host: VgpuHost) -> None:
     host.start_agent()
 
 
+def wait_until_remembered(cloud: FaultyCloud, state_path: Path) -> None:
+    """Wait until an agent remembers the latest step of the database."""
+    file = state_path / 'database.json'
+
+    def remembers_latest() -> bool:
+        ((step,),) = cloud.rows('SELECT max(id) FROM arq_events')
+        return file.exists() and json.loads(file.read_text())['content']['step'] == step
+
+    cloud.until(remembers_latest, 'the agent remembers the latest step')
+
+
+def wait_for_quarantine(cloud: FaultyCloud, conductor: Child) -> None:
+    cloud.until(lambda: 'has lost changes' in cloud.log(conductor), 'quarantine')
+
+
+def end_quarantine(cloud: FaultyCloud) -> None:
+    database = Database(cloud.connection)
+    assert database.write(incarnations.end_quarantine) == 1
+    database.close()
+
+
 class Restored:
     """Host whose guest was booted after the backup that is put back."""
 
@@ -119,7 +144,9 @@ class Restored:
         self.objects = find_objects(host)
         self.reserved = count_reserved(host, self.guest.provider)  # foreign vGPUs
         assert self.objects != self.objects_before
+        wait_until_remembered(self.cloud, host.directory / 'agent')
         self.conductor = backup.restore()
+        wait_for_quarantine(self.cloud, self.conductor)
 
     def compare(self) -> list[str]:
         """Restart the agent, and wait for the lines about the kept handles."""
@@ -150,6 +177,13 @@ def check_guest_survives_restore(host: VgpuHost, boot: Callable[[], Instance]) -
     """Restore the database under a guest, then end the guest."""
     restored = Restored(host, boot)
     cloud, guest = restored.cloud, restored.guest
+    assert 'lost changes' in restored.compare()[0]
+    restored.wait_for_reserved(len(restored.handles))
+    assert find_objects(host) == restored.objects
+    with pytest.raises(AssertionError, match='503'):
+        guest.list_arqs()
+    end_quarantine(cloud)
+
     line = restored.compare()[0]
     for name in ('WARNING', host.name, guest.uuid):
         assert name in line
@@ -203,11 +237,16 @@ def test_restore_erases_no_drive_of_guest(cloud: FaultyCloud, tmp_path: Path) ->
         # The guest is stopped, so its host has the drive.
         host.content.write_text(_CONTENT)
         commands = (host.drive / 'commands').read_text()
+        wait_until_remembered(cloud, Path(str(host.options['agent']['state_path'])))
 
         host.switch_off()
         conductor = backup.restore()
         host.is_settled = False
         host.switch_on()
+        wait_for_quarantine(cloud, conductor)
+        cloud.until(lambda: host.cleanings()['units'], 'the drive is reported')
+        assert host.cleanings()['units'][0]['state'] == 'dirty'
+        end_quarantine(cloud)
         cloud.until(lambda: 'does not clean handle' in cloud.log(conductor))
         (line,) = (
             line

@@ -16,7 +16,7 @@ from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.profiles.alternatives import read_traits
 from cyborg_lite.db.core import incarnations
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.base import CyborgError, InvalidInput
 from cyborg_lite.errors.daemons import DatabaseQuarantined
 from cyborg_lite.model.arqs.arqs import Arq
 from cyborg_lite.model.hosts.incarnations import (
@@ -29,6 +29,8 @@ from cyborg_lite.model.traits import OWNER_CYBORG
 LOG = log.getLogger(__name__)
 
 _INTERVAL: Final = 5.0  # seconds; later commits are not remembered
+# An intruder on a host must not use up the numbers.
+_MAX_RESTORES: Final = 1000
 
 
 class DatabaseWatch:
@@ -51,9 +53,13 @@ class DatabaseWatch:
 
         :param remembered: by a daemon
         :param source: the daemon, for the operator
+        :raises InvalidInput: the incarnation is forged
         :raises CyborgError: the database does not answer
         """
         state = self._database.read(incarnations.read_state, remembered)
+        if remembered.incarnation > state.mark.incarnation + _MAX_RESTORES:
+            reason = f'{source} remembers incarnation {remembered.incarnation}.'
+            raise InvalidInput(reason=reason)
         following = state.quarantine.incarnation if state.quarantine else 0
         if state.has_lost(remembered) and remembered.incarnation >= following:
             reason = _describe_loss(state, remembered, source)

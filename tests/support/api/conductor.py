@@ -112,6 +112,7 @@ class LocalConductor:
         runner = IdleRunner(self.database, {}, Owner('test', 30_000), _SETTINGS.workers)
         heartbeats = HeartbeatBatch(self.database, threading.Event())
         self.dispatcher = service.build_dispatcher(dependencies, runner, heartbeats)
+        self.watch = service.watch
         self._serve = serve_locally(self.dispatcher)
         self.client = build_conductor(self._send)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cyborg_lite.model.hosts.incarnations import DatabaseMark
 from tests.doubles.reporting_agent import ALWAYS_DUE, ReportingAgent
 
 
@@ -48,6 +49,20 @@ def test_unchanged_host_sends_short_heartbeats(heartbeat_agent: ReportingAgent) 
     # From time to time all telemetry is sent again.
     powers = list_power_values(heartbeat_agent)
     assert powers == [[], [50.0], [75.0], *[[]] * 19, [75.0], []]
+
+
+def test_latest_mark_is_remembered_and_reported(tmp_path: Path) -> None:
+    agent = ReportingAgent(tmp_path, ALWAYS_DUE)
+    agent.conductor.remembers_heartbeats = True
+    agent.send_reports()
+    marks = [DatabaseMark(1, 5, 'a', 2), DatabaseMark(1, 4, 'b', 3), DatabaseMark(0, 9)]
+    for mark in marks:  # conductors may read one after the other
+        agent.conductor.mark = mark
+        for _ in range(2):
+            agent.send_reports()
+    restarted = ReportingAgent(tmp_path, ALWAYS_DUE, agent.conductor)
+    restarted.send_reports()
+    assert agent.conductor.heartbeats[-1].mark == DatabaseMark(1, 5, 'a', 3)
 
 
 def test_refused_short_heartbeat_is_followed_by_whole_one(

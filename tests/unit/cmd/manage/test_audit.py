@@ -9,7 +9,9 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.cmd.manage import main
+from cyborg_lite.db.core import incarnations
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.model.hosts.incarnations import NO_MARK
 from tests.builders.orphans import Cloud
 from tests.builders.rows import add_arqs, owners, states
 from tests.doubles.http_service import Answer, HttpService
@@ -91,6 +93,20 @@ def test_audit_apply_deletes_arq_of_deleted_instance(bench: Bench, capsys: Out) 
     assert (finding['trouble'], finding['outcome']) == ('server-gone', 'done')
     assert states(bench.cloud.database, [uuid]) == []
     assert bench.audit() == 0
+
+
+def test_audit_of_restored_database_applies_nothing(bench: Bench, capsys: Out) -> None:
+    uuid, instance = bench.bind()
+    database = bench.cloud.database
+    database.write(incarnations.begin_quarantine, NO_MARK, 'Step 5 is lost.')
+    assert bench.audit() == 2
+    output = capsys.readouterr()
+    assert 'nothing to do' not in output.out
+    assert 'Step 5 is lost.' in output.err
+    del bench.nova.rules.servers[instance]
+    assert bench.audit('--apply') == 2
+    assert 'has lost changes' in capsys.readouterr().err
+    assert owners(database) == [uuid]
 
 
 def test_audit_finding_without_remedy_returns_1(bench: Bench, capsys: Out) -> None:

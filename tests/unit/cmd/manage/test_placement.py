@@ -8,9 +8,11 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.cmd.manage import main
+from cyborg_lite.db.core import incarnations
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import administration
 from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.model.hosts.incarnations import NO_MARK
 from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.providers.providers import ProviderInventory
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG
@@ -42,6 +44,17 @@ def test_audit_without_difference_returns_0(
     capsys.readouterr()
     assert run() == 0
     assert capsys.readouterr().out == 'Placement is up to date for 1 host.\n'
+
+
+def test_audit_of_restored_database_is_not_up_to_date(
+    run: Run, database: Database, placement: FakePlacement, capsys: Out
+) -> None:
+    database.write(incarnations.begin_quarantine, NO_MARK, 'Step 5 is lost.')
+    assert run() == 2
+    assert 'Step 5 is lost.' in capsys.readouterr().out
+    add_device(database, HOST, 'gpu')
+    assert run('--apply') == 2
+    assert not placement.writes
 
 
 def test_audit_difference_is_listed_and_not_repaired(
