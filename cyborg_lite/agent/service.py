@@ -49,6 +49,7 @@ _STOP_TIMEOUT: Final = 5.0
 # The same while the conductor does not answer: the report would wait for its timeout.
 _UNANSWERED_STOP_TIMEOUT: Final = 0.5
 _REPORT: Final = 'report'  # name of the thread
+_FIRST_REPORT_TIMEOUT: Final = 10.0  # seconds; a conductor that hangs delays no longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +136,6 @@ class AgentService:
         self._gate.check_queues()
         services = preparation, programming, recovery, cleaning, modes, monitor
         self._gate.set_services(Dispatcher(AGENTS, services))
-        # Whether the conductor refuses this agent must be known before it is ready.
-        reporter.wait_for_attempt(intervals.heartbeat_interval)
 
     def find_fault(self) -> str:
         """Return why the conductor refuses this agent; empty: it does not.
@@ -144,7 +143,11 @@ class AgentService:
         An agent without a conductor is ready: nova-compute waits for the agent, and the
         devices of its instances exist.
         """
-        return self._reporter.refusal if self._reporter is not None else ''
+        if self._reporter is None:
+            return ''
+        # Whether the conductor refuses this agent must be known before it is ready.
+        self._reporter.wait_for_attempt(_FIRST_REPORT_TIMEOUT)
+        return self._reporter.refusal
 
     def _open_state(self) -> None:
         """Lock the state directory and read its files.
