@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -16,6 +17,7 @@ UNIT: Final = 'cyborg-lite-agent'
 _MDEV_TYPE: Final = 'pci-1'  # no driver of the kernel is bound to the function
 PROGRAMS: Final = '/opt/cyborg-lite/bin'
 
+_STATE: Final = '/var/lib/cyborg-lite'
 _BY_ID: Final = '/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_'
 _OUTSIDE: Final = (
     '10.0.2.2'  # the loopback address of this machine, seen from the other
@@ -107,6 +109,36 @@ cp --no-clobber {path} /root
 cat /root/cyborg-lite.conf - > {path} <<'END'
 {lines}END""")
         self.start_agent()
+
+    @contextmanager
+    def be_controller(self) -> Iterator[None]:
+        """Have the configuration of API and conductor, and no agent and no state."""
+        secrets = Path('/etc/cyborg-lite')
+        options: Options = {
+            'api': {'host': '0.0.0.0', 'key_file': secrets / 'api.key'},
+            'conductor': {'agent_key_secret_file': secrets / 'agent-key-secret'},
+            'oslo_concurrency': {'lock_path': f'{_STATE}/locks'},
+        }
+        text = self.cloud.write_config('controller', options).read_text()
+        self.machine.run(f"""\
+systemctl stop {UNIT}
+cp {secrets}/cyborg-lite.conf /root/agent.conf
+mv {_STATE} /root/agent-state
+cat > {secrets}/cyborg-lite.conf <<'END'
+{text.replace('127.0.0.1', _OUTSIDE)}END
+printf %s '{derive_key(SECRET, Peer(Role.API))}' > {secrets}/api.key
+printf %s '{SECRET}' > {secrets}/agent-key-secret
+chown cyborg-lite: {secrets}/api.key {secrets}/agent-key-secret
+chmod 0600 {secrets}/api.key {secrets}/agent-key-secret""")
+        try:
+            yield
+        finally:
+            self.machine.run(f"""\
+systemctl stop cyborg-lite-api cyborg-lite-conductor
+cat /root/agent.conf > {secrets}/cyborg-lite.conf
+rm -rf {_STATE}
+mv /root/agent-state {_STATE}""")
+            self.start_agent()
 
     def restart_machine(self) -> None:
         """Let the machine lose its power, and start the agent as a boot does."""

@@ -15,8 +15,10 @@ def test_virtual_functions_exist_while_an_instance_has_one(host: Host) -> None:
             'pci_driver': {'device_spec': spec, 'virtual_functions': f'{card} = 2'},
         }
     )
+    path = f'/sys/bus/pci/devices/{card}/sriov_numvfs'
+    # The default of the kernel, which a bind changes.
+    host.machine.run(f'echo 1 > /sys/bus/pci/devices/{card}/sriov_drivers_autoprobe')
     try:
-        path = f'/sys/bus/pci/devices/{card}/sriov_numvfs'
         instance = host.cloud.boot('CUSTOM_FUNCTION')
         host.cloud.until(instance.is_resolved)
         [arq] = instance.list_arqs()

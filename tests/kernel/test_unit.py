@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The unit of the agent under systemd, and its rule of sudo."""
 
+import json
 from typing import Final
 
 import pytest
 
 from tests.kernel.host import PROGRAMS, UNIT, Host
+from tests.servers.stack import ADMIN
 
+_READ_DEVICES: Final = """\
+import json, sys, urllib.request
+url, headers = json.load(sys.stdin)
+request = urllib.request.Request(url, headers=headers)
+print(urllib.request.urlopen(request).status)
+"""
 _SOCKET: Final = '--privsep_sock_path'
 _CONTEXT: Final = '--privsep_context cyborg_lite.drivers.host.privileged.CONTEXT'
 
@@ -65,3 +73,21 @@ def test_reload_and_stop_of_the_unit(host: Host) -> None:
     state = host.machine.run(f'systemctl show {UNIT} -P Result -P ExecMainStatus')
     assert state.split() == ['success', '0']
     host.start_agent()
+
+
+def test_api_and_conductor_serve_under_their_units(host: Host) -> None:
+    units = 'cyborg-lite-api cyborg-lite-conductor'
+    host.machine.run(f'{PROGRAMS}/cyborg-lite-manage install-units api conductor')
+    host.machine.run('systemctl daemon-reload')
+    for unit in units.split():
+        assert host.machine.run(f'systemd-analyze verify {unit}.service') == ''
+    with host.be_controller():
+        # Alone first: no other daemon creates the directory of the locks.
+        for unit in units.split():
+            host.machine.run(f'systemctl start {unit}')
+        request = json.dumps((f'http://127.0.0.1:{host.cloud.port}/v2/devices', ADMIN))
+        call = f"{PROGRAMS}/python -c '{_READ_DEVICES}' <<< '{request}'"
+        assert host.machine.run(call) == '200'
+        assert (
+            host.machine.run(f'systemctl is-active {units}').split() == ['active'] * 2
+        )
