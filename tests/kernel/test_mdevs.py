@@ -4,7 +4,7 @@
 from typing import Final
 
 from tests.kernel.host import Host
-from tests.servers.stack import Instance
+from tests.servers.stack import Instance, expect
 
 _FOREIGN: Final = '11111111-2222-3333-4444-555555555555'
 
@@ -65,4 +65,20 @@ def test_mdev_that_a_guest_has_open_stays(host: Host) -> None:
         host.machine.until(lambda: reason in host.journal(), reason)
         assert host.list_mdevs() == {uuid}
     host.cloud.until(instance.are_arqs_deleted)
+    assert host.list_mdevs() == set()
+
+
+def test_power_loss_during_a_bind_leaves_no_mdev_without_instance(host: Host) -> None:
+    provider = host.cloud.provider_of('VGPU')
+    instance = Instance(host.cloud, provider, {'VGPU': 1})
+    instance.create_arqs(host.cloud.create_profile('VGPU'))
+    host.cloud.until(instance.has_candidate)
+    instance.allocate()
+    expect(instance.bind(), 202)
+    host.restart_machine()
+    host.cloud.until(instance.is_resolved)
+    [arq] = instance.list_arqs()
+    mdevs = {str(arq['attach_handle_uuid'])} if arq['state'] == 'Bound' else set()
+    assert host.list_mdevs() == mdevs
+    delete(host, instance)
     assert host.list_mdevs() == set()
