@@ -2,7 +2,7 @@
 """Builds the agent of one host from its components, starts it and stops it."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,18 +21,22 @@ from cyborg_lite.agent.devices.device_locks import DeviceLocks
 from cyborg_lite.agent.devices.modes import LONGEST_LATER_RESTORE, Modes, ModeStore
 from cyborg_lite.agent.hosts.reporting import Reporter, ReportSources
 from cyborg_lite.agent.hosts.server_gate import ServerGate
+from cyborg_lite.agent.inventory.device_health import DeviceHealth
 from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.inventory.hardware_monitor import AgentIntervals, HardwareMonitor
-from cyborg_lite.agent.inventory.pci_errors import PciErrorLimits, PciErrors
+from cyborg_lite.agent.inventory.health_rule_files import load_rules
 from cyborg_lite.agent.inventory.telemetry import TelemetryCollector
 from cyborg_lite.agent.ownership.ownership import Ownership
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.identity import StateLock, check_host, load_identity
-from cyborg_lite.agent.state.journal import Journal
+from cyborg_lite.agent.state.journal import Journal, NewEvent
 from cyborg_lite.agent.state.remembered_mark import RememberedMark
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.kernel_log import LogLine
 from cyborg_lite.errors.daemons import ConfigurationError
+from cyborg_lite.model.devices.health_rules import HealthRules
+from cyborg_lite.model.hosts.events import HostEventKind
 from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.dispatcher import Dispatcher
@@ -61,7 +65,9 @@ class AgentResources:
     state_path: Path  # directory of the state that survives a restart
     bitstreams: BitstreamStore | None = None  # None: Glance is not configured
     ownership: Ownership | None = None  # None: no device is excluded
-    error_limits: PciErrorLimits = field(default_factory=PciErrorLimits)
+    health_rules: HealthRules = field(default_factory=load_rules)
+    # Returns the lines of the kernel log after a record.
+    read_log: Callable[[int], Sequence[LogLine]] = lambda after: ()
 
 
 class AgentService:
@@ -75,13 +81,10 @@ class AgentService:
         self._intervals = intervals
         self._cache = Cache(resources.state_path)
         self._journal = Journal(resources.state_path)
-        errors = PciErrors(resources.state_path, resources.error_limits)
-        self._telemetry = TelemetryCollector(
-            resources.drivers,
-            lambda address, usage: errors.assess(
-                resources.host.boot_id, address, usage
-            ),
-        )
+        rules, host = resources.health_rules, resources.host
+        self._health = DeviceHealth(resources.state_path, rules, host)
+        self._health.report = self._report_event
+        self._telemetry = TelemetryCollector(resources.drivers, self._health.count)
         self._stopping = threading.Event()
         self._lock = StateLock(resources.state_path)
         self._gate = ServerGate(transport, resources.host.name)
@@ -110,6 +113,7 @@ class AgentService:
             entry.handle for entry in self._cache.handles.values()
         )
         monitor.restore_results()
+        self._health.read_log(resources.read_log)
         monitor.scan()
         _check_conflicts(discovery)
         store, locks = resources.bitstreams, DeviceLocks()
@@ -162,10 +166,12 @@ class AgentService:
 
     def _create_discovery(self) -> Discovery:
         store, telemetry = self._resources.bitstreams, self._telemetry
+        health = self._health
         ownership = self._resources.ownership
 
         def amend(result: DiscoveryResult) -> DiscoveryResult:
             result = telemetry.amend(store.loaded.amend(result) if store else result)
+            result = health.amend(result)
             result = self._modes.amend(result) if self._modes else result
             return ownership.amend(result) if ownership else result
 
@@ -213,6 +219,8 @@ class AgentService:
         """Start scans and repairs; after a scan, set up devices before handles."""
         monitor.on_change = reporter.wake
         self._telemetry.on_health_change = monitor.request_scan
+        self._health.on_change = monitor.request_scan
+        monitor.on_check = lambda: self._health.read_log(self._resources.read_log)
         self._wake_calls.append(repair.wake)
         self._start_loop('repair', repair.run)
 
@@ -222,6 +230,12 @@ class AgentService:
             repair.wake()
 
         self._start_loop('monitor', lambda: monitor.run(set_up))
+
+    def _report_event(self, event: NewEvent) -> None:
+        """Store an event of a device, unless the conductor still has to get it."""
+        is_quarantine = event.kind is HostEventKind.QUARANTINE
+        if not is_quarantine or not self._journal.has_unsent(event.kind, event.address):
+            self._journal.append([event])
 
     def _start_loop(self, name: str, loop: Callable[[], None]) -> None:
         # Daemon threads, because a driver or the conductor may never answer.

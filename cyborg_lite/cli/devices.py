@@ -2,6 +2,7 @@
 """Commands on devices: status with a reason, cleaning runs and modes."""
 
 import argparse
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -38,8 +39,8 @@ def _build_path(uuid: str, *segments: str) -> str:
     return '/'.join(['/devices', quote_path(uuid), *segments])
 
 
-# Any: the JSON of the device or of its modes.
-def _set_paths(api: AcceleratorApi, uuid: str, values: Mapping[str, str]) -> Any:
+# Any: JSON.
+def _set_paths(api: AcceleratorApi, uuid: str, values: Mapping[str, Any]) -> Any:
     return api.call('PATCH', _build_path(uuid), body=build_patch(values))
 
 
@@ -72,6 +73,60 @@ class SetDevice(ShowCommand):
         if parsed_args.reason:
             values['reason'] = parsed_args.reason
         return build_fields(_set_paths(self.api, parsed_args.device, values))
+
+
+# --- quarantines ---
+
+
+class QuarantineDevice(ShowCommand):
+    """Keep new instances from a device until it is cleared."""
+
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        _add_device(parser)
+        parser.add_argument(
+            '--reason', metavar='<text>', required=True, help='Why nobody may get it'
+        )
+        parser.add_argument(
+            '--force',
+            metavar='<name>',
+            default='',
+            help='Who decides that the instances with the device keep it',
+        )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        value = {'reason': parsed_args.reason, 'name': parsed_args.force}
+        values = {'quarantine': value}
+        return build_fields(_set_paths(self.api, parsed_args.device, values))
+
+
+class ClearDevice(ShowCommand):
+    """End the quarantine of a device. The history of the device has the name."""
+
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        _add_device(parser)
+        parser.add_argument(
+            '--name', metavar='<name>', required=True, help='Who has checked the device'
+        )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        values = {'quarantine': {'name': parsed_args.name}}
+        return build_fields(_set_paths(self.api, parsed_args.device, values))
+
+
+class ExportRecord(ApiCommand):
+    """Print the record of a device as JSON: its facts, counters and history.
+
+    A device with a serial number has the history of all its slots and hosts.
+    """
+
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        _add_device(parser)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        path = _build_path(parsed_args.device)
+        events = self.api.list_all(f'{path}/events', 'events', {})
+        record = {'device': self.api.read(path), 'events': list(events)}
+        self.app.stdout.write(f'{json.dumps(record, indent=2)}\n')
 
 
 # --- cleaning runs ---

@@ -136,6 +136,14 @@ reused until its scan returns; other drivers are not delayed. Raise it for a hos
 many devices.
 """,
     ),
+    cfg.StrOpt(
+        'hardware_directory',
+        default='/etc/cyborg-lite/hardware.d',
+        help="""
+Directory with files of health rules, *.yaml, which change or extend the rules of the
+package. The agent reads them at its start. The directory may be missing.
+""",
+    ),
     cfg.IntOpt(
         'pci_error_period',
         default=3600,
@@ -161,7 +169,7 @@ reserved in Placement and cannot be bound. 0 ignores fatal errors.
         min=0,
         help="""
 Number of uncorrectable PCI errors that are not fatal within pci_error_period from which
-a device is failed. 0 ignores these errors.
+a device is withheld: no new instance gets it. 0 ignores these errors.
 """,
     ),
     cfg.IntOpt(

@@ -23,7 +23,7 @@ _cyborg_lite() {
     "cyborg-lite-dbsync create"*) words="--help --json" ;;
     "cyborg-lite-manage") words="audit recover device cleaning placement ownership agent topology init install-units convert-config import --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-manage audit"*) words="--apply --format --grace --help --json" ;;
-    "cyborg-lite-manage recover"*) words="--apply --format --help --json --plan" ;;
+    "cyborg-lite-manage recover"*) words="--accept --apply --format --help --json --plan" ;;
     "cyborg-lite-manage device") words="impact --help" ;;
     "cyborg-lite-manage device impact"*) words="--format --help --host --json" ;;
     "cyborg-lite-manage cleaning") words="list --help" ;;

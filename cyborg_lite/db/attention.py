@@ -13,7 +13,7 @@ from cyborg_lite.db.core.clock import now_ms, read_time_before
 from cyborg_lite.db.core.incarnations import find_quarantine
 from cyborg_lite.db.core.tables import Arq, Job
 from cyborg_lite.db.devices.cleanings import list_unclean_units
-from cyborg_lite.db.devices.devices import list_lost_arqs
+from cyborg_lite.db.devices.devices import list_lost_arqs, list_unhealthy
 from cyborg_lite.db.hosts.faults import list_faults
 from cyborg_lite.db.hosts.services import list_services
 from cyborg_lite.db.jobs import operations
@@ -64,6 +64,7 @@ def list_attention(session: Session) -> tuple[AttentionItem, ...]:
         _list_jobs(session),
         _list_units(session),
         _list_lost_arqs(session),
+        _list_unhealthy(session),
         _list_contested(session),
         _list_allocations(session),
         _list_services(session),
@@ -164,6 +165,19 @@ def _list_lost_arqs(session: Session) -> Iterator[AttentionItem]:
             f'instance {impact.instance_uuid}',
             impact.hostname,
             f'{impact.handle}: {impact.loss}',
+        )
+
+
+def _list_unhealthy(session: Session) -> Iterator[AttentionItem]:
+    for uuid, host, address, since, health, reason in list_unhealthy(session):
+        yield AttentionItem(
+            AttentionKind.UNHEALTHY_DEVICE,
+            since,
+            ObjectType.DEVICE,
+            uuid,
+            address,
+            host,
+            f'{health}: {reason}',
         )
 
 

@@ -43,6 +43,13 @@ class DeployableInUse(Conflict):
     advice = 'Delete the instances that use the device first.'
 
 
+class DeviceInUse(Conflict):
+    """ARQs use the device, and the caller has not said who decides about them."""
+
+    message = 'Device {uuid} is in use by the ARQs {arqs}.'
+    advice = 'Delete the instances first, or give the name of the person who decides.'
+
+
 class CleanAborted(DriverError):
     """A clean step ended before it was complete."""
 

@@ -46,6 +46,7 @@ class AttentionKind(enum.StrEnum):
     UNCLEAN_UNIT = 'unclean_unit'
     HELD_HANDLE = 'held_handle'
     LOST_ARQ = 'lost_arq'
+    UNHEALTHY_DEVICE = 'unhealthy_device'
     CONTESTED_DEVICE = 'contested_device'
     LEAKED_ALLOCATION = 'leaked_allocation'
     UNOWNED_ALLOCATION = 'unowned_allocation'
@@ -117,6 +118,11 @@ KINDS: Final[Mapping[AttentionKind, Rule]] = {
         _CRITICAL,
         'The device of a bound ARQ is gone, failed or missing.',
         'cyborg-lite-manage device impact --host {hostname}',
+    ),
+    AttentionKind.UNHEALTHY_DEVICE: Rule(
+        _WARNING,
+        'A device has failed, or a health rule or an operator withholds it.',
+        f'{_PREFIX} device record export {{object_id}}',
     ),
     AttentionKind.CONTESTED_DEVICE: Rule(
         _WARNING,

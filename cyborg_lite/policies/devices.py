@@ -28,7 +28,7 @@ def _list_basic_rules() -> list[policy.DocumentedRuleDefault]:
             'cyborg:device:update',
             base.ADMIN,
             'Change the mode or the configuration of a device, or start or end its '
-            'maintenance. For the latter, cyborg:device:disable or '
+            'quarantine or maintenance. For the latter, cyborg:device:disable or '
             'cyborg:device:enable is checked too.',
             'PATCH /v2/devices/{uuid}',
         ),

@@ -307,6 +307,25 @@ class Conductor(Protocol):
         :raises ServiceUnavailable: Placement is unreachable; likewise
         """
 
+    def set_quarantine(
+        self,
+        context: RequestContext,
+        uuid: str,
+        reason: str,
+        name: str = '',
+        generation: int | None = None,
+    ) -> None:
+        """Begin or end the quarantine of a device.
+
+        No new instance gets a device in quarantine. ARQs that use it keep it.
+
+        :param reason: empty: end the quarantine
+        :param name: who decides that ARQs keep the device; empty: none may use it
+        :raises DeviceNotFound: the device does not exist
+        :raises GenerationConflict: the device has another generation
+        :raises DeviceInUse: ARQs use the device, and there is no name
+        """
+
     def list_deployables(
         self, context: RequestContext, query: Query
     ) -> tuple[DeployableRecord, ...]:

@@ -2,18 +2,21 @@
 """Fixture hosts with real daemons and a real Placement, compared by PCI function."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cyborg_lite.agent.inventory.device_health import acknowledge
+from cyborg_lite.drivers.kernel_log import FILE
 from tests.chaos.faulty_cloud import FaultyCloud
 from tests.doubles.rebootable_host import boot
 from tests.doubles.spdk import NQN, FakeSpdk
 from tests.hosts.fixture_agent import FIXTURES, FixtureAgent, ShownProvider
 from tests.hosts.sysfs_tree import build_from
-from tests.servers.stack import Instance, expect
+from tests.servers.stack import ADMIN, Instance, expect
 from tests.servers.vgpu_fixtures import cloud
 
 __all__ = ['cloud']
@@ -215,6 +218,71 @@ def test_card_in_nova_configuration_is_not_offered(host: FixtureAgent) -> None:
     host.nova_file.write_text('')
     cloud.until(lambda: host.providers() == before, 'the card is offered again')
     assert host.health(IDLE)[0] == 'ok'
+
+
+# --- cards that the kernel log reports ---
+
+
+def log_xid(host: FixtureAgent, number: int, record: int = 1) -> None:
+    """Add a line to the kernel log of the host."""
+    microseconds = int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1e6)
+    text = f'NVRM: Xid (PCI:{IDLE.partition(".")[0]}): {number}, pid=1, text'
+    with open(host.root / FILE, 'a') as file:
+        file.write(f'3,{record},{microseconds},-;{text}\n')
+
+
+def test_fatal_xid_quarantines_card_until_operator_clears(
+    host: FixtureAgent,
+) -> None:
+    host.switch_on()
+    cloud, before = host.cloud, host.providers()[IDLE]
+    (resource_class,) = before.inventory
+    instance = Instance(cloud, before.uuid, {resource_class: 1})
+    instance.create_arqs(cloud.create_profile(resource_class))
+    instance.allocate()
+    expect(instance.bind(), 202)
+    cloud.until(instance.is_resolved, 'the card is bound')
+    log_xid(host, 79)
+    cloud.until(lambda: host.health(IDLE)[0] == 'withheld', 'the card is withheld')
+    assert 'has fallen off the bus' in host.health(IDLE)[1]
+    assert instance.states() == {'Bound'}
+    instance.delete()
+    cloud.until(instance.are_arqs_deleted, 'the card is released')
+    host.settle()
+    assert host.providers()[IDLE].free == 0
+    newest = cloud.api({**ADMIN, 'OpenStack-API-Version': 'accelerator latest'})
+    path = f'/v2/devices/{host.devices()[IDLE]}'
+    kinds = [
+        event['kind']
+        for event in expect(newest.ask('GET', f'{path}/events'), 200)['events']
+    ]
+    assert kinds == ['quarantined', 'added']
+    items = expect(newest.ask('GET', '/v2/attention'), 200)['attention']
+    assert ('unhealthy_device', IDLE) in {
+        (item['kind'], item['object_name']) for item in items
+    }
+    # The next process of the agent finds no new line, and the card stays.
+    log = (host.root / FILE).read_text()
+    host.switch_on()
+    (host.root / FILE).write_text(log)
+    host.settle()
+    assert host.providers()[IDLE].free == 0
+    patch = [{'op': 'add', 'path': '/quarantine', 'value': {'name': 'Ada'}}]
+    assert expect(newest.ask('PATCH', path, patch), 200)['quarantine'] is None
+    cloud.until(lambda: host.providers()[IDLE].free, 'the card is offered again')
+    log_xid(host, 79, record=2)
+    cloud.until(lambda: not host.providers()[IDLE].free, 'a new error counts')
+    # Another host with the card would have the quarantine.
+    expect(newest.ask('PATCH', path, patch), 200)
+
+
+def test_transient_xid_withholds_card_until_acknowledged(host: FixtureAgent) -> None:
+    host.switch_on()
+    assert host.providers()[IDLE].free
+    log_xid(host, 48)
+    host.cloud.until(lambda: not host.providers()[IDLE].free, 'the card is withheld')
+    acknowledge(host.state_path, IDLE)
+    host.cloud.until(lambda: host.providers()[IDLE].free, 'the card is offered again')
 
 
 # --- families of devices ---

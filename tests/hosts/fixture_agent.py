@@ -37,6 +37,7 @@ class FixtureAgent:
         directory.mkdir(exist_ok=True)
         self.nova_file = directory / 'nova.conf'
         self.nova_file.touch()
+        self.state_path = directory / 'agent'
         self.root: Path = directory  # root of the tree; each start sets it
         # Further options by section. The emulated drives have no tools to erase them.
         self.settings: dict[str, dict[str, object]] = {
@@ -63,7 +64,7 @@ class FixtureAgent:
                 **self.settings['agent'],
                 'enabled_drivers': ','.join(kind.NAME for kind in DRIVERS),
                 'sysfs_root': self.root,
-                'state_path': self._directory / 'agent',
+                'state_path': self.state_path,
                 'nova_config_files': self.nova_file,
                 'removal_scans': 1,
             },

@@ -54,6 +54,8 @@ class HardwareMonitor:
         self._stopping = stopping
         # Called after the host report has changed, and after each requested scan.
         self.on_change: Callable[[], None] = lambda: None
+        # Called before each check, such as to read the kernel log.
+        self.on_check: Callable[[], None] = lambda: None
         self._scan_requested = threading.Event()
         self._scanning = threading.RLock()
         self._fingerprint: int | None = None  # None: not computed yet
@@ -86,6 +88,7 @@ class HardwareMonitor:
 
     def check(self) -> bool:
         """Scan if there is a reason to. Return True if the host report has changed."""
+        self.on_check()
         current = compute_fingerprint(self._discovery.host)
         reasons = (
             current != self._fingerprint,

@@ -28,11 +28,11 @@ class TelemetryCollector:
     def __init__(
         self,
         drivers: Mapping[str, Driver],
-        assess: Callable[[str, Usage], Usage] = lambda _, usage: usage,
+        count: Callable[[str, Usage], Usage] = lambda _, usage: usage,
     ) -> None:
         self._drivers = drivers
-        # Adds health problems to the telemetry of a device, by its address.
-        self._assess = assess
+        # Counts the signals in the telemetry of a device, by its address.
+        self._count = count
         # Called when telemetry changes the health of a device.
         self.on_health_change: Callable[[], None] = lambda: None
         self._threads: dict[str, threading.Thread] = {}
@@ -90,9 +90,8 @@ class TelemetryCollector:
         for device in devices:
             try:
                 usage = _validate_usage(driver.read_usage(device))
-                usages[device.control_address] = self._assess(
-                    device.control_address, usage
-                )
+                address = device.control_address
+                usages[address] = self._count(address, usage)
             except CyborgError as error:
                 LOG.debug(
                     'No telemetry of device %s: %s', device.control_address, error.text

@@ -86,6 +86,11 @@ class Journal:
         """Return the oldest events that the conductor has not acknowledged."""
         return self._pages.events[:limit]
 
+    def has_unsent(self, kind: HostEventKind, address: str) -> bool:
+        """Check whether an event of a device was not acknowledged yet."""
+        events = self._pages.events
+        return any((item.kind, item.address) == (kind, address) for item in events)
+
     @property
     def is_joined(self) -> bool:
         """Synchronization with the event number of the conductor, True when complete.

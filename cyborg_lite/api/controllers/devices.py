@@ -32,6 +32,7 @@ from cyborg_lite.model.text import format_value, is_storable
 _EXACT: Final = ('type', 'vendor', 'hostname', 'status')
 _NEWER: Final = ('model', 'health')
 _MODE: Final = '/mode'
+_QUARANTINE: Final = '/quarantine'
 _CONFIGURATION: Final = '/configuration'
 _REASON: Final = 'reason'
 
@@ -93,13 +94,16 @@ class DeviceResource(Resource):
 
         The body is a list of changes, and since 2.5 a JSON Patch (RFC 6902) if its
         media type says so. The path ``/status`` starts or ends maintenance at once,
-        with a reason in ``/reason``. Since 2.7 there are the paths ``/mode`` and
-        ``/configuration``, which must be alone in the list. Their work continues after
-        the response, which is 202.
+        with a reason in ``/reason``. Since 2.7 there are the paths ``/quarantine``,
+        ``/mode`` and ``/configuration``, which must be alone in the list. A quarantine
+        without a reason ends it; that of a device with ARQs needs a name. The work of
+        the other two paths continues after the response, which is 202.
         """
         if call.is_json_patch and not self._resolve_patch(call):
             return self._build_view(call)
         paths = {operation['path'] for operation in call.body}
+        if _QUARANTINE in paths:
+            return self._set_quarantine(call)
         if _CONFIGURATION in paths:
             return self._change_configuration(call)
         if _MODE in paths:
@@ -132,6 +136,17 @@ class DeviceResource(Resource):
         plan = self.conductor.change_mode(call.caller, uuid, mode, call.generation)
         call.locate_operation(plan.operation)
         return DeviceModesView(plan)
+
+    def _set_quarantine(self, call: Call) -> DeviceView:
+        call.require_version(V2_7, f'The path {_QUARANTINE}')
+        value = _parse_single(call.body, _QUARANTINE) or {}
+        reason, name = value.get('reason', ''), value.get('name', '')
+        if not is_storable(reason + name):
+            text = 'reason and name must be text without NUL characters.'
+            raise InvalidDevicePatch(reason=text)
+        uuid = call.parse_identifier(self.identifier, DeviceNotFound)
+        self.conductor.set_quarantine(call.caller, uuid, reason, name, call.generation)
+        return self._build_view(call)
 
     def _change_configuration(self, call: Call) -> DeviceConfigurationView:
         call.require_version(V2_7, f'The path {_CONFIGURATION}')

@@ -18,6 +18,14 @@ _CONFIGURATION: Final = {
     },
 }
 
+_QUARANTINE: Final = {
+    'type': ['object', 'null'],
+    'additionalProperties': False,
+    'properties': {
+        'reason': {'type': 'string', 'maxLength': 200},
+        'name': {'type': 'string', 'maxLength': 40},
+    },
+}
 _STATUS: Final = [
     {'op': 'replace', 'path': '/status', 'value': 'maintaining'},
     {'op': 'add', 'path': '/reason', 'value': 'The fan is being replaced.'},
@@ -54,10 +62,17 @@ PATCH_STATUS: Final = _describe_changes(
 """Changes of all devices of a host."""
 
 PATCH: Final = _describe_changes(
-    ['/status', '/reason', '/mode', '/configuration'],
+    ['/status', '/reason', '/mode', '/configuration', '/quarantine'],
     [
         _STATUS,
         [{'op': 'replace', 'path': '/mode', 'value': 'sym;asym'}],
+        [
+            {
+                'op': 'add',
+                'path': '/quarantine',
+                'value': {'reason': 'It is hot.', 'name': 'Ada'},
+            }
+        ],
         [
             {
                 'op': 'replace',
@@ -69,6 +84,10 @@ PATCH: Final = _describe_changes(
     **{
         'if': {'properties': {'path': {'const': '/configuration'}}},
         'then': {'properties': {'value': _CONFIGURATION}},
-        'else': {'properties': {'value': _TEXT}},
+        'else': {
+            'if': {'properties': {'path': {'const': '/quarantine'}}},
+            'then': {'properties': {'value': _QUARANTINE}},
+            'else': {'properties': {'value': _TEXT}},
+        },
     },
 )

@@ -8,7 +8,7 @@ from typing import Any, Final
 from wsme import types
 
 from cyborg_lite.api.call.call import Call
-from cyborg_lite.api.microversion import V2_3, V2_4, V2_5
+from cyborg_lite.api.microversion import V2_3, V2_4, V2_5, V2_7
 from cyborg_lite.api.views.shapes import (
     JSON_TEXT,
     REASON,
@@ -79,6 +79,13 @@ class DeviceView(View):
     health_since = since(V2_5, nullable(datetime))
     usage_age = since(V2_5, nullable(float))
     generation = since(V2_5, int)
+    quarantine = since(V2_7, TEXT_OR_NULL)
+
+    @staticmethod
+    def render_health(device: DeviceRecord, call: Call) -> str:
+        """Return the health. Before 2.7 a withheld device is failed."""
+        is_known = call.microversion >= V2_7 or device.health is not Health.WITHHELD
+        return device.health if is_known else Health.FAILED
 
     # Any: JSON.
     @staticmethod

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cyborg-lite-agent acknowledge``: accepts the PCI errors of devices of this host."""
+"""``cyborg-lite-agent acknowledge``: accepts the errors of devices of this host."""
 
 import sys
 from collections.abc import Sequence
@@ -9,15 +9,16 @@ from typing import Final
 from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
-from cyborg_lite.agent.inventory import pci_errors
+from cyborg_lite.agent.inventory import device_health
+from cyborg_lite.cmd.support.health_rules import read_health_rules
 from cyborg_lite.drivers.host.sysfs import pci_address
 
 SUBCOMMAND: Final = 'acknowledge'
 _PROG: Final = 'cyborg-lite-agent acknowledge'
 
 _DESCRIPTION: Final = (
-    'Accept the PCI errors of devices of this host, so that the devices are healthy '
-    'again. New errors count again.'
+    'Accept the errors of devices of this host that health rules count within a '
+    'window, so that the devices are healthy again. New errors count again.'
 )
 _OPTIONS: Final[list[cfg.Opt]] = [
     cfg.MultiStrOpt(
@@ -39,10 +40,10 @@ def run(arguments: Sequence[str]) -> int:
         arguments, _PROG, command_line=_OPTIONS, description=_DESCRIPTION
     )
     state_path = Path(conf.agent.state_path)
-    unhealthy = pci_errors.list_unhealthy(state_path)
+    unhealthy = device_health.list_reached(state_path, read_health_rules(conf))
     if not conf.address:
-        lines = [f'{address}: {reason}' for address, reason in unhealthy.items()]
-        print('\n'.join(lines) or 'No device has PCI errors to acknowledge.')
+        lines = [f'{key}: {text}' for key, texts in unhealthy.items() for text in texts]
+        print('\n'.join(lines) or 'No device has errors to acknowledge.')
         return 0
     status = 0
     for text in conf.address:
@@ -50,13 +51,13 @@ def run(arguments: Sequence[str]) -> int:
         if address is None or address not in unhealthy:
             addresses = ', '.join(unhealthy) or 'none'
             print(
-                f'{_PROG}: {text} has no PCI errors. Known: {addresses}',
+                f'{_PROG}: {text} has no errors. Known: {addresses}',
                 file=sys.stderr,
             )
             status = 1
             continue
         try:
-            pci_errors.acknowledge(state_path, address)
+            device_health.acknowledge(state_path, address)
         except OSError as error:
             print(f'{_PROG}: {error}', file=sys.stderr)
             return 1

@@ -22,16 +22,17 @@ from cyborg_lite.agent.bitstreams.image_cache import ImageCache
 from cyborg_lite.agent.bitstreams.loaded_bitstreams import LoadedBitstreams
 from cyborg_lite.agent.bitstreams.programming import BitstreamStore
 from cyborg_lite.agent.inventory.hardware_monitor import AgentIntervals
-from cyborg_lite.agent.inventory.pci_errors import PciErrorLimits
 from cyborg_lite.agent.service import BINARY, AgentResources, AgentService
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.cmd.daemons import acknowledge, discover, ready
 from cyborg_lite.cmd.runner import daemon
 from cyborg_lite.cmd.support import message_keys
+from cyborg_lite.cmd.support.health_rules import read_health_rules
 from cyborg_lite.cmd.support.ownership_file import build_ownership
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.host.kernel import PrivilegedKernel
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.kernel_log import KernelLog
 from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.security.keys import Role
@@ -89,22 +90,14 @@ def build(conf: cfg.ConfigOpts) -> AgentService:
         state_path,
         _bitstream_store(conf, host),
         build_ownership(conf, host),
-        _error_limits(conf),
+        read_health_rules(conf),
+        KernelLog(host.root, kernel.read_log).read,
     )
     signer = message_keys.create_signer(conf, Role.AGENT)
     bus = transport.connect(conf, signer=signer)
     # An agent cannot read the versions of conductors: `auto` is that of this release.
     transport.pin_versions(bus, Pins(conf.upgrade_levels, lambda: ()))
     return AgentService(bus, resources, timing)
-
-
-def _error_limits(conf: cfg.ConfigOpts) -> PciErrorLimits:
-    return PciErrorLimits(
-        fatal=conf.agent.fatal_error_limit,
-        nonfatal=conf.agent.nonfatal_error_limit,
-        correctable=conf.agent.correctable_error_limit,
-        period=conf.agent.pci_error_period,
-    )
 
 
 def _bitstream_store(conf: cfg.ConfigOpts, host: Host) -> BitstreamStore | None:

@@ -42,6 +42,24 @@ class DeviceService:
         """Return a page of the events of a device."""
         return self.database.read(device_events.list_events, uuid, query)
 
+    @serves(Conductor.set_quarantine)
+    def set_quarantine(
+        self, uuid: str, reason: str, name: str = '', generation: int | None = None
+    ) -> None:
+        """Begin or end the quarantine of a device, in the database and in Placement.
+
+        No bind claims the device from now on. If Placement does not answer, a job
+        reserves the units later.
+        """
+        host = self.database.write(
+            devices.set_quarantine, uuid, reason, name, generation
+        )
+        LOG.info('Quarantine of device %s set to %s', uuid, reason or 'none')
+        try:
+            self.sync_placement(host)
+        except CyborgError as error:
+            LOG.warning('Placement does not have the quarantine yet: %s', error.text)
+
     @serves(Conductor.set_device_status)
     def set_status(
         self,

@@ -49,7 +49,7 @@ from cyborg_lite.errors.daemons import DatabaseQuarantined
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.devices.cleaning import OPERATOR_STATES, CleanState
 from cyborg_lite.model.hosts.services import ServiceState
-from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, HandleType, Health
+from cyborg_lite.model.inventory.host_report import CLOSED_HEALTH, HandleType, Health
 from cyborg_lite.model.profiles.device_profiles import Group
 from cyborg_lite.model.providers.providers import valid_symbol
 
@@ -85,6 +85,7 @@ _TARGETS: Final = (
         Device.health,
         Device.health_reason,
         Device.conflict,
+        Device.quarantine,
         AttachHandle.id.label('unclean'),
         Service.host,
         Service.state.label('agent'),
@@ -252,8 +253,11 @@ def _target(row: Any) -> _Target:
         raise NoFreeHandle(reason=reason)
     if row.health == Health.GONE:
         raise NoFreeHandle(reason=f'The device of {row.name} is gone.')
-    if row.health in UNUSABLE_HEALTH:
+    if row.health in CLOSED_HEALTH:
         reason = f'The device of {row.name} is {row.health}: {row.health_reason}'
+        raise NoFreeHandle(reason=reason)
+    if row.quarantine:
+        reason = f'The device of {row.name} is quarantined: {row.quarantine}'
         raise NoFreeHandle(reason=reason)
     if row.conflict:
         reason = f'Another service manages the device of {row.name}.'

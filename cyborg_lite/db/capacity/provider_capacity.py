@@ -56,6 +56,7 @@ CLOSURE_COLUMNS: Final = (
     Device.health,
     Device.health_reason,
     Device.conflict,
+    Device.quarantine,
     Service.state.label('agent'),
     LoadedRegion.unusable_reason,
 )
@@ -211,6 +212,12 @@ def _list_closures(row: Row[*tuple[Any, ...]]) -> Iterator[tuple[ReasonCode, str
             ReasonCode.UNHEALTHY,
             _sentence('The region is unusable', row.unusable_reason),
         )
+    if row.quarantine:
+        text = _sentence('The device is quarantined', row.quarantine)
+        yield ReasonCode.WITHHELD, text
+    if row.health == Health.WITHHELD:
+        text = _sentence('A health rule withholds the device', row.health_reason)
+        yield ReasonCode.WITHHELD, text
     if row.status == DeviceStatus.MAINTAINING:
         text = _sentence('The device is in maintenance', row.status_reason)
         yield ReasonCode.MAINTENANCE, text

@@ -136,6 +136,8 @@ class Device(_Timed, _Numbered, Base):
     telemetry: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     # The other service that manages the device, according to Placement; empty: none.
     conflict: Mapped[str] = mapped_column(String(255), default='')
+    # Why no new instance gets the device until an operator decides; empty: it may.
+    quarantine: Mapped[str] = mapped_column(String(255), default='')
     # Time of the last change of the health.
     health_since: Mapped[datetime] = mapped_column(default=now)
     # Time at which the telemetry was received. NULL: never.
@@ -601,6 +603,8 @@ class DeviceEvent(Base):
     # No foreign key: the history of a removed device can be read.
     device_uuid: Mapped[str] = mapped_column(String(36), index=True)
     hostname: Mapped[str] = mapped_column(String(255))
+    # Serial number of the device, whatever host it is in; empty: it has none.
+    serial: Mapped[str] = mapped_column(String(128), default='', index=True)
     kind: Mapped[str] = mapped_column(String(32))  # a value of DeviceEventKind
     unit: Mapped[str] = mapped_column(String(128), default='')  # empty: all units
     value: Mapped[str] = mapped_column(String(255), default='')

@@ -17,6 +17,7 @@ from sqlalchemy import (
     ColumnElement,
     Select,
     Text,
+    and_,
     case,
     cast,
     func,
@@ -41,10 +42,10 @@ from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, now
 from cyborg_lite.db.core.tables import Device as Row
 from cyborg_lite.db.devices import hold
-from cyborg_lite.db.inventory import device_events
+from cyborg_lite.db.inventory import device_events, quarantines
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.base import Conflict
-from cyborg_lite.errors.devices import DeviceNotFound
+from cyborg_lite.errors.devices import DeviceInUse, DeviceNotFound
 from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES, State
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
@@ -55,10 +56,20 @@ from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import SORT_KEYS, Query
 
 _HAS_CONFLICT: Final = Row.conflict != ''
-SHOWN_HEALTH: Final = case((_HAS_CONFLICT, Health.CONFLICT.value), else_=Row.health)
-SHOWN_HEALTH_REASON: Final = case(
-    (_HAS_CONFLICT, Row.conflict), else_=Row.health_reason
+_IS_QUARANTINED: Final = and_(Row.quarantine != '', Row.health.not_in(UNUSABLE_HEALTH))
+SHOWN_HEALTH: Final = case(
+    (_HAS_CONFLICT, Health.CONFLICT.value),
+    (_IS_QUARANTINED, Health.WITHHELD.value),
+    else_=Row.health,
 )
+SHOWN_HEALTH_REASON: Final = case(
+    (_HAS_CONFLICT, Row.conflict),
+    (_IS_QUARANTINED, Row.quarantine),
+    else_=Row.health_reason,
+)
+
+_UNHEALTHY: Final = (Health.FAILED, Health.WITHHELD)
+_MAX_NAMED: Final = 10  # ARQs
 
 _DEVICES: Final = Collection(
     Row,
@@ -189,6 +200,54 @@ def _lock_status(session: Session, uuid: str) -> tuple[int, PreviousStatus]:
     if row is None:
         raise DeviceNotFound(uuid=uuid)
     return row.row_id, _STATUS.read(row)
+
+
+def set_quarantine(
+    session: Session, uuid: str, reason: str, name: str, generation: int | None = None
+) -> str:
+    """Begin or end the quarantine of a device; return the name of its host.
+
+    :param reason: empty: end the quarantine
+    :param name: who decides that ARQs keep the device; empty: none may use it
+    :raises DeviceNotFound: no device has the uuid
+    :raises GenerationConflict: the device has another generation
+    :raises DeviceInUse: ARQs use the device
+    """
+    number, previous = _lock_status(session, uuid)
+    check_generation(session, Row, uuid, generation)
+    is_device = Row.id == number
+    if not reason:
+        quarantines.end_quarantine(session, is_device, name and f'by {name}')
+        return previous.hostname
+    arqs = list(session.scalars(_select_in_use(Arq.uuid).where(is_device)))
+    if arqs and not name:
+        raise DeviceInUse(uuid=uuid, arqs=', '.join(arqs[:_MAX_NAMED]))
+    text = f'{reason} (by {name})' if name else reason
+    quarantines.quarantine(session, is_device, text)
+    return previous.hostname
+
+
+def list_unhealthy(
+    session: Session,
+) -> tuple[tuple[str, str, str, datetime, str, str], ...]:
+    """Return the devices that failed, or that rules or operators withhold.
+
+    :returns: uuid, host, control address, time of the change, health and reason of each
+    """
+    is_closed = or_(Row.health.in_(_UNHEALTHY), Row.quarantine != '')
+    rows = session.execute(
+        select(
+            Row.uuid,
+            Row.hostname,
+            Row.control_address,
+            Row.health_since,
+            SHOWN_HEALTH,
+            SHOWN_HEALTH_REASON,
+        )
+        .where(is_closed)
+        .order_by(Row.hostname, Row.control_address)
+    )
+    return tuple(row._tuple() for row in rows)
 
 
 def undo_device_status(

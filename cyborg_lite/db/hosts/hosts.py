@@ -35,7 +35,7 @@ from cyborg_lite.db.core.tables import (
     now,
 )
 from cyborg_lite.db.devices import hold
-from cyborg_lite.db.inventory import agents, device_events
+from cyborg_lite.db.inventory import agents, device_events, quarantines
 from cyborg_lite.db.jobs import administration, outbox, queue
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.arqs import HandlesContended
@@ -47,7 +47,7 @@ from cyborg_lite.model.arqs.arqs import Actor, State
 from cyborg_lite.model.cursors import Cursor
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
-from cyborg_lite.model.hosts.events import HostEvent
+from cyborg_lite.model.hosts.events import HostEvent, HostEventKind
 from cyborg_lite.model.hosts.hosts import HostSummary
 from cyborg_lite.model.hosts.services import AGENT, ServiceState
 from cyborg_lite.model.operations import NewOperation, OperationKind
@@ -361,7 +361,7 @@ def record_host_events(
         owners = _list_owners(session, host)
         existing = _list_arqs_of_events(session, host, new)
         for event in new:
-            _record(session, event, owners, existing)
+            _record(session, host, event, owners, existing)
         agents.store_last_event(session, host, new[-1].number)
         return new[-1].number, new
     return service.last_event, new
@@ -369,6 +369,7 @@ def record_host_events(
 
 def _record(
     session: Session,
+    host: str,
     event: HostEvent,
     owners: Mapping[str, Sequence[str]],
     existing: frozenset[str],
@@ -377,6 +378,14 @@ def _record(
         affected = list(owners.get(event.address, ()))
     else:
         affected = [event.arq_uuid] if event.arq_uuid in existing else []
+    on_device = Device.hostname == host, Device.control_address == event.address
+    if event.kind is HostEventKind.QUARANTINE:
+        quarantines.quarantine(session, and_(*on_device), event.reason)
+    elif event.kind is HostEventKind.NOTED:
+        details = EventDetails(reason=event.reason)
+        device_events.add_events(
+            session, and_(*on_device), DeviceEventKind.NOTED, details
+        )
     error = DriverError(reason=event.reason) if event.reason else None
     record_step(session, affected, event.kind, Actor.AGENT, error)
 

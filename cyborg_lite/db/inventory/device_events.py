@@ -9,9 +9,13 @@ from sqlalchemy import (
     ColumnElement,
     Label,
     String,
+    and_,
+    case,
     delete,
     insert,
     literal,
+    not_,
+    or_,
     select,
     update,
 )
@@ -39,7 +43,21 @@ from cyborg_lite.model.queries import (
     Query,
 )
 
-_COLUMNS: Final = ('device_uuid', 'hostname', 'kind', 'unit', 'value', 'reason', 'at')
+_COLUMNS: Final = (
+    'device_uuid',
+    'hostname',
+    'serial',
+    'kind',
+    'unit',
+    'value',
+    'reason',
+    'at',
+)
+SERIAL: Final = case(
+    (Device.hardware_id == Device.control_address, ''), else_=Device.hardware_id
+)
+"""SQL for the serial number of a device; empty: it has none."""
+_KEPT_KINDS: Final = (DeviceEventKind.QUARANTINED, DeviceEventKind.QUARANTINE_ENDED)
 _NO_DETAILS: Final = EventDetails()
 _PAYLOAD: Final = Record(DevicePayload, Device, host=Device.hostname)
 _EVENT: Final = Record(DeviceEvent, Row)
@@ -61,9 +79,8 @@ def add_events(
         _text(details.value).label('value'),
         _text(details.reason).label('reason'),
     )
-    steps = select(
-        Device.uuid, Device.hostname, literal(kind.value, String), *texts, now_utc()
-    )
+    names = Device.uuid, Device.hostname, SERIAL
+    steps = select(*names, literal(kind.value, String), *texts, now_utc())
     if outbox.is_enabled(session):
         _notify(session, devices, kind, texts)
     statement = insert(Row).from_select(_COLUMNS, steps.where(devices))
@@ -150,13 +167,15 @@ _EVENTS: Final = Collection(Row, filters={})
 def list_events(
     session: Session, device_uuid: str, query: Query = LATEST_FIRST
 ) -> tuple[DeviceEvent, ...]:
-    """Return events of a device.
+    """Return events of a device, also of other slots and hosts with its serial number.
 
     The history of a removed device can be read until it is purged.
 
     :raises DeviceNotFound: there is neither a device nor an event with the uuid
     """
-    collection = replace(_EVENTS, visible=Row.device_uuid == device_uuid)
+    serials = select(Row.serial).where(Row.device_uuid == device_uuid, Row.serial != '')
+    is_of_device = or_(Row.device_uuid == device_uuid, Row.serial.in_(serials))
+    collection = replace(_EVENTS, visible=is_of_device)
     events = list_page(session, _EVENT.select(), query, collection, _EVENT.read)
     if not events and query.cursor is None:
         device = select(Device.id).where(Device.uuid == device_uuid)
@@ -166,5 +185,9 @@ def list_events(
 
 
 def delete_old_events(session: Session, before: datetime) -> int:
-    """Delete events that happened before a time; return their number."""
-    return change(session, delete(Row).where(Row.at < before))
+    """Delete events that happened before a time; return their number.
+
+    Quarantines of devices with a serial number stay: the card may come back.
+    """
+    is_kept = and_(Row.serial != '', Row.kind.in_(_KEPT_KINDS))
+    return change(session, delete(Row).where(Row.at < before, not_(is_kept)))

@@ -43,7 +43,7 @@ from cyborg_lite.db.profiles.formats import (
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.services import AGENT, ServiceState
-from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, Health
+from cyborg_lite.model.inventory.host_report import CLOSED_HEALTH, Health
 from cyborg_lite.model.profiles.renames import rename_trait
 from cyborg_lite.model.profiles.selectors import Selector, select_traits
 from cyborg_lite.model.providers.providers import ProviderRow, valid_symbol
@@ -158,6 +158,7 @@ _OF_HOST: Final = (
         Device.health,
         Device.health_reason,
         Device.conflict,
+        Device.quarantine,
         ProviderTraits.traits.label('published_traits'),
         Service.state.label('agent'),
         LoadedRegion.unusable_reason,
@@ -184,8 +185,8 @@ def _provider(row: Row[*tuple[Any, ...]]) -> ProviderRow:
     reserved = min(total, row.reserved + row.unavailable)
     if row.agent == ServiceState.DOWN:
         reserved = max(reserved, total - row.allocated)
-    unusable = row.health in UNUSABLE_HEALTH or row.unusable_reason
-    if row.status == DeviceStatus.MAINTAINING or unusable:
+    unusable = row.health in CLOSED_HEALTH or row.unusable_reason
+    if row.status == DeviceStatus.MAINTAINING or unusable or row.quarantine:
         reserved = total
     published = row.published_traits
     return ProviderRow(

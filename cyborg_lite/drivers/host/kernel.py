@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from oslo_config import cfg
 
+from cyborg_lite.drivers.kernel_log import LogLine
 from cyborg_lite.errors.drivers import (
     DeviceBusy,
     DeviceGone,
@@ -101,6 +102,10 @@ class PrivilegedKernel:
 
     def holders(self, root: Path, files: Sequence[str]) -> list[int]:
         return list(self._call('holders', list(files)))
+
+    def read_log(self, path: str, after: int) -> list[LogLine]:
+        """Return lines of the kernel log, as ``kernel_log.read_lines``."""
+        return list(self._call('read_log', path, after))
 
     # Any: arguments and result depend on the privileged function.
     def _call(self, name: str, *arguments: object) -> Any:

@@ -24,7 +24,7 @@ from oslo_log import log
 from oslo_privsep import capabilities, priv_context
 from oslo_privsep.daemon import FailedToDropPrivileges
 
-from cyborg_lite.drivers import erase_guard
+from cyborg_lite.drivers import erase_guard, kernel_log
 from cyborg_lite.drivers.host import privileges
 
 LOG = log.getLogger(__name__)
@@ -48,8 +48,8 @@ _HOST_PIDS: Final = 'pid:[4026531836]'  # kernel: PROC_PID_INIT_INO
 
 _SECTION: Final = 'cyborg_lite_privileged'
 
-# Capabilities to write to sysfs, to read the open files of other processes, and to bind
-# functions to drivers, as sriov-manage does.
+# Capabilities to write to sysfs, to read the open files of other processes, to bind
+# functions to drivers, as sriov-manage does, and to read the kernel log.
 CONTEXT: Final = priv_context.PrivContext(
     'cyborg_lite.drivers',
     cfg_section=_SECTION,
@@ -58,6 +58,7 @@ CONTEXT: Final = priv_context.PrivContext(
         capabilities.CAP_DAC_OVERRIDE,
         capabilities.CAP_SYS_ADMIN,
         capabilities.CAP_SYS_PTRACE,
+        capabilities.CAP_SYSLOG,
     ],
 )
 
@@ -293,6 +294,17 @@ def execute(command: Sequence[str], seconds: float) -> tuple[int | None, str]:
         process.stdout.close()
         return None, ''
     return process.returncode, output.decode(errors='replace')[-_MAX_OUTPUT:]
+
+
+@CONTEXT.entrypoint
+def read_log(path: str, after: int) -> list[kernel_log.LogLine]:
+    """Return the lines of the kernel log that name a PCI function.
+
+    :raises PermissionError: the path is not that of the kernel log of this host
+    """
+    if path != _localize(f'/{kernel_log.FILE}'):
+        raise _refuse('only the kernel log can be read')
+    return kernel_log.read_lines(path, after)
 
 
 @CONTEXT.entrypoint

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Telemetry that sysfs provides for every PCI function, read within microseconds."""
+"""Telemetry: what sysfs has for every PCI function, and readings that take long."""
 
 import fnmatch
 import re
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -11,8 +13,18 @@ from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import Health
 
+# Numbers of a device by name; a value that cannot be read is missing.
+Readings = Mapping[str, float]
+
 # Severities of PCIe AER (kernel: ABI/testing/sysfs-bus-pci-devices-aer_stats).
 _SEVERITIES: Final = ('correctable', 'nonfatal', 'fatal')
+SIGNALS: Final = (
+    *_SEVERITIES,
+    'aer_not_recovered',
+    'inaccessible',
+    'reset_failed',
+)
+"""The signals of any PCI function; the last three come from the kernel log."""
 _TOTAL: Final = re.compile(r'TOTAL_ERR_\w+ (\d{1,18})\b')
 # Places of the monitors: of most cards, of NVMe drives (kernel 5.12 and later), and of
 # FPGA cards with dfl, which have one for the temperature and one for the power.
@@ -81,3 +93,35 @@ def _read_first(
     paths = (f'{monitor}/{name}' for monitor in monitors for name in names)
     values = (function.number(path) for path in paths)
     return next((value for value in values if value is not None), None)
+
+
+class CachedReadings:
+    """Caches the last readings of each device. No read waits for another one."""
+
+    def __init__(self, read: Callable[[str], Readings], interval: float) -> None:
+        """Store the arguments.
+
+        :param read: returns the readings of the device at an address; may block
+        :param interval: seconds between two reads of a device
+        """
+        self._read = read
+        self._interval = interval
+        self._open = threading.Lock()  # locked during a read
+        self._readings: dict[str, Readings] = {}  # by address
+        self._due: dict[str, float] = {}  # monotonic time in seconds, by address
+
+    def readings(self, address: str) -> Readings:
+        """Return the cached readings of a device without blocking, or none."""
+        if time.monotonic() >= self._due.get(address, 0.0):
+            self._due[address] = time.monotonic() + self._interval
+            threading.Thread(target=self.refresh, args=(address,), daemon=True).start()
+        return self._readings.get(address, {})
+
+    def refresh(self, address: str) -> None:
+        """Read a device and cache the result, unless a read is running."""
+        if not self._open.acquire(blocking=False):
+            return
+        try:
+            self._readings[address] = self._read(address)
+        finally:
+            self._open.release()

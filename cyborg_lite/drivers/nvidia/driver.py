@@ -10,6 +10,7 @@ from oslo_config import cfg
 from cyborg_lite.drivers.base import Options, Section
 from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.telemetry import Readings
 from cyborg_lite.drivers.nvidia import nvswitch
 from cyborg_lite.drivers.nvidia.capacity import read_driver_information
 from cyborg_lite.drivers.nvidia.fabric_partitions import FABRIC_PARTITIONS, FabricGroups
@@ -18,7 +19,7 @@ from cyborg_lite.drivers.nvidia.layout import (
 )
 from cyborg_lite.drivers.nvidia.mig import MigModes
 from cyborg_lite.drivers.nvidia.models import MEMORY, MODELS, find_architecture
-from cyborg_lite.drivers.nvidia.nvml import Nvml, Readings
+from cyborg_lite.drivers.nvidia.nvml import SIGNALS, Nvml
 from cyborg_lite.drivers.nvidia.offer import VENDOR_DRIVER, VgpuOffer
 from cyborg_lite.drivers.nvidia.vgpus import VgpuHandles
 from cyborg_lite.drivers.pci import card_rules
@@ -56,6 +57,7 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver, PreparingPciDriver):
     """Driver for NVIDIA GPUs with and without vGPUs."""
 
     NAME: ClassVar[str] = 'nvidia_gpu_driver'
+    SIGNALS: ClassVar[Sequence[str]] = (*GroupedPciDriver.SIGNALS, *SIGNALS, 'xid_*')
     MODELS: ClassVar[Mapping[str, str]] = MODELS
     HOST_DRIVERS: ClassVar[tuple[str, ...]] = (VENDOR_DRIVER, 'nouveau')
     ATTRIBUTES: ClassVar[Sequence[AttributeDeclaration]] = (
@@ -176,7 +178,12 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver, PreparingPciDriver):
             power=readings.get('power', usage.power),
             units_used=len(read_layout(function).existing) if total else None,
             units_total=total or None,
+            counters={**usage.counters, **_read_counters(readings)},
         )
+
+
+def _read_counters(readings: Readings) -> dict[str, int]:
+    return {name: int(readings[name]) for name in SIGNALS if name in readings}
 
 
 def _to_int(value: float | None) -> int | None:

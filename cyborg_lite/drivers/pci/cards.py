@@ -74,6 +74,7 @@ class PciCards:
     IS_LIMITED: ClassVar[bool] = False  # True: cards of other models are ignored
     # Host drivers from which a card may be unbound for a guest; empty: all drivers.
     HOST_DRIVERS: ClassVar[tuple[str, ...]] = ()
+    SIGNALS: ClassVar[Sequence[str]] = telemetry.SIGNALS
     ATTRIBUTES: ClassVar[Sequence[AttributeDeclaration]] = (
         typed_attributes.LINK_SPEED,
         typed_attributes.NUMA_NODE,

@@ -2,6 +2,7 @@
 """Intel QuickAssist: virtual functions with the services that the card is set to."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from oslo_config import cfg
@@ -11,6 +12,8 @@ from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, ModesPciDriver
 from cyborg_lite.drivers.pci.shared import SharedPciDriver
 from cyborg_lite.drivers.qat.services import STATE, ServiceModes, list_service_traits
+from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.inventory.host_report import Device
 
 # Driver and name of the cards by device id (kernel: adf_accel_devices.h).
 _CARDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -22,6 +25,8 @@ _CARDS: Final[Mapping[str, tuple[str, str]]] = {
     '4944': ('4xxx', 'QuickAssist 402xx'),
     '4946': ('420xx', 'QuickAssist 420xx'),
 }
+_RAS: Final = 'qat_ras/errors_'
+_SIGNALS: Final = ('qat_correctable', 'qat_nonfatal', 'qat_fatal')
 _FIRST_GENERATION: Final = ('0435', '19e2', '37c8')
 
 
@@ -32,6 +37,7 @@ class IntelQat(ModesPciDriver, SharedPciDriver):
     MODELS: ClassVar[Mapping[str, str]] = {
         key: name for key, (_, name) in _CARDS.items()
     }
+    SIGNALS: ClassVar[Sequence[str]] = (*SharedPciDriver.SIGNALS, *_SIGNALS)
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (*SharedPciDriver.OPTIONS, MODES_OPTION)
 
     def __init__(self, host: Host, options: Options) -> None:
@@ -47,6 +53,17 @@ class IntelQat(ModesPciDriver, SharedPciDriver):
         if count and card.device in _FIRST_GENERATION:
             return card.number('sriov_totalvfs') or count
         return count
+
+    def read_usage(self, device: Device) -> Usage:
+        """Return the telemetry with the RAS counters (kernel: sysfs-driver-qat_ras)."""
+        card = PciFunction(self._host, device.control_address)
+        usage = super().read_usage(device)
+        errors = {
+            name: count
+            for name in _SIGNALS
+            if (count := card.number(name.replace('qat_', _RAS))) is not None
+        }
+        return replace(usage, counters={**usage.counters, **errors})
 
     def find_fault(self, function: PciFunction) -> str | None:
         driver, _ = _CARDS[function.device]

@@ -25,9 +25,11 @@ from cyborg_lite.drivers.storage.nvme_namespaces import (
     replace_layout,
 )
 from cyborg_lite.drivers.storage.nvme_ports import DrivePorts
+from cyborg_lite.drivers.storage.smart import SMART_SIGNALS, SmartLog
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.cleaning import CleanStep
 from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
@@ -71,6 +73,7 @@ class NvmeDrive(ModesPciDriver):
         MODES_OPTION,
         _DRIVES,
     )
+    SIGNALS: ClassVar[Sequence[str]] = (*PciDriver.SIGNALS, *SMART_SIGNALS)
     ATTRIBUTES: ClassVar[Sequence[AttributeDeclaration]] = (
         *PciDriver.ATTRIBUTES,
         typed_attributes.FIRMWARE,
@@ -82,6 +85,7 @@ class NvmeDrive(ModesPciDriver):
         method = CleanMethod(options.get('clean_method', CleanMethod.AUTO))
         tools = Tools(host.kernel)
         self.cleaner = NvmeCleaner(tools, method)
+        self._smart = SmartLog(host, tools)
         self._ports = DrivePorts(
             lambda address: self.find_host_user(PciFunction(host, address))
         )
@@ -124,6 +128,14 @@ class NvmeDrive(ModesPciDriver):
         count = read_layout(device.root)
         if count:
             self._counts[device.control_address] = count
+
+    def read_usage(self, device: Device) -> Usage:
+        """Return the telemetry of a drive, with its SMART log while it is offered."""
+        usage = super().read_usage(device)
+        if not device.root.total:
+            return usage
+        log_page = self._smart.read_counters(device.control_address)
+        return replace(usage, counters={**usage.counters, **log_page})
 
     def set_mode(self, device: Device, mode: str) -> Device:
         self._find_selected(device.control_address)

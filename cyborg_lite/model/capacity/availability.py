@@ -16,6 +16,7 @@ from cyborg_lite.model.hosts.topology import Availability, TopologyUnit
 
 _CLOSED_STATES: Final = {
     ReasonCode.UNHEALTHY: Availability.BROKEN,
+    ReasonCode.WITHHELD: Availability.RESERVED,
     ReasonCode.MAINTENANCE: Availability.RESERVED,
     ReasonCode.MANAGED_ELSEWHERE: Availability.RESERVED,
     ReasonCode.HOST_SILENT: Availability.HOST_DOWN,

@@ -33,6 +33,7 @@ class ReasonCode(enum.StrEnum):
     TOO_FEW_UNITS = 'too-few-units'
     MAINTENANCE = 'maintenance'
     UNHEALTHY = 'unhealthy'
+    WITHHELD = 'withheld'
     HOST_SILENT = 'host-silent'
     MANAGED_ELSEWHERE = 'managed-elsewhere'
     MDEV_NOT_ATTACHED = 'mdev-not-attached'

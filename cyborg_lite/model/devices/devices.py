@@ -46,6 +46,7 @@ class DeviceRecord:
     health_since: datetime | None = None
     usage_at: datetime | None = None  # None: there is no telemetry
     generation: int = 0  # grows with each change; telemetry is no change
+    quarantine: str = ''  # why no new instance gets it; empty: no quarantine
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,11 @@ class DeviceEventKind(enum.StrEnum):
     """The host does not have the device any more, or was removed."""
     HEALTH_CHANGED = 'health-changed'
     """``value`` is the health."""
+    NOTED = 'noted'
+    """A health rule without an effect on the device began to hold."""
+    QUARANTINED = 'quarantined'
+    """A health rule or an operator keeps new instances from the device."""
+    QUARANTINE_ENDED = 'quarantine-ended'
     STATUS_CHANGED = 'status-changed'
     """An operator set the status, which is ``value``."""
     OWNER_CHANGED = 'owner-changed'

@@ -7,6 +7,8 @@ from typing import ClassVar, Final
 
 from cyborg_lite.model.inventory.host_report import Health
 
+MAX_COUNTERS: Final = 32
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -23,7 +25,8 @@ class Usage:
     power: float | None = None  # watts
     units_used: int | None = None  # existing vGPUs, including foreign ones
     units_total: int | None = None
-    counters: Mapping[str, int] = field(default_factory=dict)  # errors since host boot
+    # Error counters and states, which health rules compare.
+    counters: Mapping[str, int] = field(default_factory=dict)
 
 
 _NUMERIC_FIELDS: Final = tuple(

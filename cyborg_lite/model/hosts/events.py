@@ -15,6 +15,8 @@ class HostEventKind(enum.StrEnum):
     HOTPLUG = 'DeviceCame'
     LOSS = 'DeviceLost'
     HEALTH = 'HealthChanged'
+    NOTED = 'Noted'
+    QUARANTINE = 'Quarantined'
     PREPARED = 'Prepared'
     RELEASED = 'Released'
     REBUILT = 'Rebuilt'

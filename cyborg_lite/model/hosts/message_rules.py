@@ -11,7 +11,7 @@ from cyborg_lite.model.devices.cleaning import (
     MAX_TOOL,
     CleanProgress,
 )
-from cyborg_lite.model.devices.telemetry import Usage, telemetry_values
+from cyborg_lite.model.devices.telemetry import MAX_COUNTERS, Usage, telemetry_values
 from cyborg_lite.model.hosts.events import HostEvent, HostHandle, RecoveryResult
 from cyborg_lite.model.hosts.services import HeartbeatDetails
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
@@ -20,7 +20,6 @@ from cyborg_lite.model.text import format_value, is_storable
 _MAX_HANDLES: Final = 16384  # of a host
 _MAX_DEVICES: Final = 1024
 _MAX_EVENTS: Final = 1000
-_MAX_COUNTERS: Final = 32
 _MAX_NAME: Final = 255
 _MAX_ID: Final = 64
 _MAX_IDENTITY: Final = 36
@@ -50,7 +49,7 @@ def check_usage(usage: Usage) -> None:
     :raises InvalidInput: a value is invalid
     """
     _check_texts(_MAX_LONG_REASON, usage.reason)
-    _check_count(_MAX_COUNTERS, 'counters', usage.counters)
+    _check_count(MAX_COUNTERS, 'counters', usage.counters)
     _check_texts(_MAX_ID, *usage.counters)
     _check_numbers(usage.counters.values())
     values = telemetry_values(usage).values()

@@ -19,6 +19,7 @@ class Health(enum.StrEnum):
     OK = 'ok'
     DEGRADED = 'degraded'
     BUSY = 'busy'
+    WITHHELD = 'withheld'  # a health rule keeps it from new instances
     FAILED = 'failed'
     GONE = 'gone'
     CONFLICT = 'conflict'  # another service also manages the device
@@ -26,6 +27,8 @@ class Health(enum.StrEnum):
 
 UNUSABLE_HEALTH: Final = (Health.FAILED, Health.GONE)
 """Health of a device that no instance can use."""
+CLOSED_HEALTH: Final = (*UNUSABLE_HEALTH, Health.WITHHELD)
+"""Health of a device that no new instance gets."""
 
 
 class HandleType(enum.StrEnum):

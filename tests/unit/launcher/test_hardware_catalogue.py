@@ -8,6 +8,8 @@ from devstack import hardware_catalogue
 def test_page_is_up_to_date() -> None:
     current = hardware_catalogue.PAGE.read_text()
     assert current == hardware_catalogue.page(), 'run `tox run -e genhardware`'
+    current = hardware_catalogue.HEALTH_PAGE.read_text()
+    assert current == hardware_catalogue.health_page(), 'run `tox run -e genhardware`'
 
 
 def test_page_contains_every_driver_and_model() -> None:
