@@ -247,7 +247,10 @@ def list_unhealthy(
         .where(is_closed)
         .order_by(Row.hostname, Row.control_address)
     )
-    return tuple(row._tuple() for row in rows)
+    return tuple(
+        (uuid, host, address, since, health, reason)
+        for uuid, host, address, since, health, reason in rows
+    )
 
 
 def undo_device_status(
