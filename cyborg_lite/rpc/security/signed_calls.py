@@ -12,7 +12,7 @@ from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.methods import HOST, SHORT_METHODS
 from cyborg_lite.rpc.security.keys import Peer
 from cyborg_lite.rpc.security.replay import Challenged
-from cyborg_lite.rpc.security.signing import KEY, Signer
+from cyborg_lite.rpc.security.signing import FIRST_MAC, KEY, Signer
 
 # Each receiver process challenges a new sender once. Any of them may get a repetition.
 _MAX_ATTEMPTS: Final = 64
@@ -37,7 +37,8 @@ class SignedCaller:
         """Send a signed request, and return the result in its signed reply.
 
         A challenge is answered by a repetition; the receiver has done nothing before
-        it.
+        it. The repetition names the first request: another conductor must not serve
+        that one as a second call.
 
         :raises CyborgError: the error in the signed reply
         :raises MessageRefused: a signature is wrong or missing
@@ -56,6 +57,7 @@ class SignedCaller:
             try:
                 return self._signer.read_reply(request, reply)
             except Challenged as challenge:
+                tokens.setdefault(FIRST_MAC, request.mac)
                 tokens[challenge.receiver] = challenge.token
         raise ServiceUnavailable(what=f'cyborg-lite-{self._receiver.role}')
 

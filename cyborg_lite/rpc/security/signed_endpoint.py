@@ -84,7 +84,7 @@ class Endpoint:
             raise signer.refuse('not allowed', str(request.sender))
         refuse = partial(signer.refuse, 'repeated', str(request.sender))
         try:
-            with self._once(request.mac, refuse):
+            with self._once(request.call, refuse):
                 result = dispatcher.call(name, context, arguments)
         except CyborgError as error:
             return signer.sign_error(request, error)

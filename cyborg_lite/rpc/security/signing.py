@@ -35,6 +35,8 @@ _TRANSPORT_KEYS: Final = frozenset(
 _MAC_BYTES: Final = 16
 _MAX_LOGGED: Final = 1000
 _MAX_SENDER: Final = 300  # characters: a role and the name of a host
+FIRST_MAC: Final = 'first'
+"""Key among the tokens of a repetition: the MAC of the request that was challenged."""
 _REPLY: Final = 'signed_reply'
 _RESULT, _ERROR, _CHALLENGE = 'result', 'error', 'challenge'
 
@@ -49,6 +51,11 @@ class Request:
     tokens: Mapping[str, str]
     key: bytes
     mac: str
+
+    @property
+    def call(self) -> str:
+        """The identity of the call, which its repetitions after challenges share."""
+        return self.tokens.get(FIRST_MAC, self.mac)
 
     @property
     def short_proof(self) -> str:

@@ -12,7 +12,7 @@ from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.security.keys import OwnKeys, Peer, Role, SecretKeys, derive_key
 from cyborg_lite.rpc.security.replay import Challenged
 from cyborg_lite.rpc.security.signed_calls import SignedCaller
-from cyborg_lite.rpc.security.signing import Signer
+from cyborg_lite.rpc.security.signing import FIRST_MAC, Signer
 
 SECRET = 's' * 32
 AGENT, CONDUCTOR = Peer(Role.AGENT, 'compute-1'), Peer(Role.CONDUCTOR, 'controller')
@@ -26,6 +26,7 @@ class Bus:
         self.challenges = challenges
         self.error = error
         self.tokens: list[dict[str, str]] = []  # of each request
+        self.identities: set[str] = set()  # of the calls
         self.casts: list[tuple[Peer, dict[str, Any]]] = []  # sender and arguments
 
     # Any, here and below: JSON.
@@ -35,6 +36,7 @@ class Bus:
         request = self.agent.verify(method, context, arguments)
         assert request is not None
         self.tokens.append(dict(request.tokens))
+        self.identities.add(request.call)
         if len(self.tokens) <= self.challenges:
             challenge = Challenged(f'agent-{len(self.tokens)}', 'token')
             return self.agent.sign_challenge(request, challenge)
@@ -66,11 +68,18 @@ def test_cast_names_the_sender_in_its_signature_only() -> None:
 def test_call_repeats_with_all_tokens() -> None:
     bus = Bus(challenges=2)
     assert bus.caller().call(daemon_context(), 'prepare') == {}
-    assert [sorted(tokens) for tokens in bus.tokens] == [
+    assert [sorted(tokens.keys() - {FIRST_MAC}) for tokens in bus.tokens] == [
         [],
         ['agent-1'],
         ['agent-1', 'agent-2'],
     ]
+
+
+def test_call_keeps_its_identity_after_challenges() -> None:
+    bus = Bus(challenges=2)
+    bus.caller().call(daemon_context(), 'prepare')
+    assert len(bus.tokens) == 3
+    assert len(bus.identities) == 1
 
 
 def test_call_always_challenged_ends_as_unavailable() -> None:
