@@ -74,7 +74,7 @@ class Users:
                 if time.monotonic() > deadline:
                     self._complain(f'{host} serves no instance')
                     break
-                time.sleep(_POLL)
+                time.sleep(5 * _POLL)
 
     def _build_server(self, profile: str) -> None:
         """Build a server; half of the servers are shelved and unshelved."""

@@ -3,6 +3,7 @@
 
 import json
 import random
+import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -44,6 +45,7 @@ from tests.simulation.peers import (
     SimulatedDatabase,
     SimulatedNova,
     SimulatedPlacement,
+    watch_jobs,
 )
 
 HOSTS: Final = ('node1', 'node2')
@@ -69,6 +71,8 @@ class Cloud:
     def __post_init__(self) -> None:
         self.connection = create_sqlite_file(self.directory / 'database.sqlite')
         steps_table.create(self.connection)
+        with sqlite3.connect(self.directory / 'database.sqlite') as connection:
+            watch_jobs(connection)
         self.steps = steps_table.StepsTable(self.connection)
         self.placement = SimulatedPlacement(self.faults)
         self.nova = SimulatedNova(self.faults, self.steps)

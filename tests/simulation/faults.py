@@ -115,6 +115,15 @@ class FaultMaker:
         time.sleep(self._random.random() * 60)
         cards.slow = cards.failing = 0.0
 
+    def interrupt_binds(self) -> None:
+        """Kill the conductors while cards are slow, so that others repeat the binds."""
+        cards = self._cloud.cards[self._random.choice(HOSTS)]
+        cards.slow, cards.failing = 60.0, self._random.choice((0.3, 0.6))
+        for name in CONDUCTORS * 2:
+            time.sleep(self._random.random() * 10)
+            self._kill(name)
+        cards.slow = cards.failing = 0.0
+
     def hang_card(self) -> None:
         """Boot a host one of whose cards hangs from then on."""
         host = self._random.choice(HOSTS)

@@ -123,6 +123,9 @@ class CardDriver:
         :raises DriverError: the card fails, or the handle is prepared for another ARQ
         """
         cards = self._cards
+        owner = cards.prepared.get(handle.key, '')
+        if owner == handle.arq_uuid:
+            return
         self._work()
         owner = cards.prepared.get(handle.key, handle.arq_uuid)
         if owner != handle.arq_uuid:

@@ -2,6 +2,7 @@
 """The other services of the simulated cloud: the database, Placement and Nova."""
 
 import math
+import sqlite3
 import time
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -72,12 +73,12 @@ class SimulatedDatabase(Database):
     """SQLite with the virtual clock; other threads run between transactions only.
 
     Its connections stay open, as those to a database in memory do: to open them costs
-    more than most transactions. A poll that finds nothing is not repeated before a row
-    has changed or a job is due.
+    more than most transactions. A poll that finds nothing is not repeated before a job
+    has changed or is due.
     """
 
     _version: ClassVar[int] = 0
-    """Number of the transactions that have changed a row, of all conductors."""
+    """Number of the changes of jobs, by all conductors."""
 
     def __init__(
         self, connection: str, faults: Faults, check: Callable[[], None]
@@ -128,8 +129,6 @@ class SimulatedDatabase(Database):
         before = self._count_changes()
         result = super().write(work, *args, **kwargs)
         if self._count_changes() != before:
-            # A renewed lease lets no job begin earlier.
-            SimulatedDatabase._version += work is not queue.renew_leases
             self._check()
         elif poll and not result:
             due = self._opened[0].execute(poll.due).fetchone()[0]
@@ -168,6 +167,7 @@ class SimulatedDatabase(Database):
     def _open(self, connection: Any, _record: Any) -> None:
         connection.create_function('julianday', 1, _julianday)
         connection.create_function('strftime', 2, _strftime)
+        connection.create_function('count_job', 0, _count_job)
         self._opened.append(connection)
 
 
@@ -187,6 +187,19 @@ _POLLS: Final[Mapping[Any, _Poll]] = {
     ),
     queue.advance_jobs: _Poll(0, 'SELECT NULL'),
 }
+
+
+def watch_jobs(connection: sqlite3.Connection) -> None:
+    """Count the changes of jobs. A renewed lease lets no job begin earlier."""
+    for change in ('INSERT', 'DELETE', 'UPDATE OF state, run_after, deadline, host'):
+        connection.execute(
+            f'CREATE TRIGGER jobs_{change[:6]} AFTER {change} ON jobs '
+            'BEGIN SELECT count_job(); END'
+        )
+
+
+def _count_job() -> None:
+    SimulatedDatabase._version += 1
 
 
 # Any, here and below: the library of SQLite.

@@ -20,7 +20,7 @@ from tests.simulation.invariants import Invariants
 from tests.simulation.weaknesses import WEAKNESSES
 
 USERS: Final = 4
-_DURATION: Final = 150.0  # seconds with faults
+_DURATION: Final = 100.0  # seconds with faults
 _LIMIT: Final = 900.0  # seconds until the cloud must be at rest after the last fault
 _POLL: Final = 5.0  # seconds
 _JOBS: Final = "SELECT kind, state, last_error FROM jobs WHERE kind <> 'audit'"

@@ -18,7 +18,7 @@ def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize('seeds', ['1-8', '9-16'])
+@pytest.mark.parametrize('seeds', ['1-12', '13-24'])
 def test_seeds_violate_no_rule(seeds: str) -> None:
     process = simulate(seeds)
     assert process.returncode == 0, process.stdout + process.stderr
