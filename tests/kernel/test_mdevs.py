@@ -68,7 +68,7 @@ def test_mdev_that_a_guest_has_open_stays(host: Host) -> None:
     assert host.list_mdevs() == set()
 
 
-def test_power_loss_during_a_bind_leaves_no_mdev_without_instance(host: Host) -> None:
+def test_power_loss_during_bind_leaks_no_mdev(host: Host) -> None:
     provider = host.cloud.provider_of('VGPU')
     instance = Instance(host.cloud, provider, {'VGPU': 1})
     instance.create_arqs(host.cloud.create_profile('VGPU'))
