@@ -171,10 +171,9 @@ def record_progress(
     :raises JobLost: another conductor took over the job
     """
     values = {'reason': progress.reason[:REASON_MAX_LENGTH]}
-    _store_steps(session, work, progress, values)
+    _store_steps(session, job, work, progress, values)
     step = (progress.text or job.step)[:_MAX_STEP_TEXT]
     queue.pause_job(session, job, delay_ms, step, progress.reason)
-    operations.record_step(session, job.operations, step)
 
 
 def record_clean(
@@ -185,7 +184,7 @@ def record_clean(
     :raises JobLost: another conductor took over the job
     """
     values = {'state': CleaningState.SUCCEEDED, 'finished_at': now(), 'reason': ''}
-    _store_steps(session, work, progress, values)
+    _store_steps(session, job, work, progress, values)
     handle = work.order.handle
     _set_state(session, _is_same(handle), CleanState.CLEAN)
     device = _device_of(work)
@@ -208,7 +207,7 @@ def record_clean_failure(
     """
     reason = reason[:REASON_MAX_LENGTH]
     values = {'state': CleaningState.FAILED, 'finished_at': now(), 'reason': reason}
-    _store_steps(session, work, progress, values)
+    _store_steps(session, job, work, progress, values)
     handle = work.order.handle
     _set_state(session, _is_same(handle), CleanState.FAILED, reason)
     device, kind = _device_of(work), DeviceEventKind.CLEANING_FAILED
@@ -253,11 +252,12 @@ def _follow(session: Session, handle: AllocatedHandle) -> None:
 
 def _store_steps(
     session: Session,
+    job: Job,
     work: CleanWork,
     progress: CleanProgress | None,
     values: Mapping[str, Any],
 ) -> None:
-    """Store the results of steps in the record of a clean.
+    """Store the results of steps in the record of a clean, and in its operations.
 
     :param values: further columns of the record
     """
@@ -267,6 +267,11 @@ def _store_steps(
         columns['steps'] = codec.dump(tuple(map(_limit_error, results)))
     if progress is not None and progress.steps:
         columns['step_count'] = len(progress.steps)
+        earlier_steps = {item.name for item in work.stored}
+        for number, item in enumerate(results):
+            if item.name not in earlier_steps:
+                percent = 100 * number // len(progress.steps)
+                operations.record_step(session, job.operations, item.name, percent)
     record = Cleaning.uuid == work.record_uuid
     change(session, update(Cleaning).where(record).values(**columns))
 
