@@ -134,8 +134,7 @@ def test_operation_of_failed_clean_is_retried(database: Database) -> None:
     cleaning = CleaningService(database)
     uuid = cleaning.retry(daemon_context(), UnitSelection(device), 'Jo')
     run(database, ScriptedAgents(failure))
-    restarts = {'cleaning': cleaning.restart}
-    service = OperationService(database, lambda: None, restarts)
+    service = OperationService(database, lambda: None, {'cleaning': cleaning.restart})
     service.retry(RequestContext(user_id='eve', is_admin=True), uuid)
     run(database, ScriptedAgents(build_progress(SUCCEEDED, 'erase')))
     assert database.read(operations.read_operation, uuid).state == 'succeeded'
@@ -153,8 +152,7 @@ def test_retry_of_units_declared_clean_is_refused(database: Database) -> None:
     uuid = cleaning.retry(daemon_context(), UnitSelection(device), 'Jo')
     run(database, ScriptedAgents(failure))
     cleaning.accept(UnitSelection(device), 'Jo')
-    restarts = {'cleaning': cleaning.restart}
-    service = OperationService(database, lambda: None, restarts)
+    service = OperationService(database, lambda: None, {'cleaning': cleaning.restart})
     with pytest.raises(CleaningRefused):
         service.retry(daemon_context(), uuid)
     assert database.read(operations.read_operation, uuid).state == 'failed'
