@@ -13,7 +13,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from cyborg_lite.api.microversion import VERSIONS, Microversion
+from cyborg_lite.api.microversion import V2_4, VERSIONS, Microversion
 from tests.builders.device_rows import add_device
 from tests.support.api.api_document import load_document
 from tests.support.api.conversation import ADMIN, HOST, Client
@@ -55,14 +55,32 @@ def test_generator_makes_client_of_every_operation(
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     try:
-        _call_operations()
+        assert _call_operations(modules) == {name.split('.')[2] for name in modules}
     finally:
         for name in [name for name in sys.modules if name.startswith(_PACKAGE)]:
             del sys.modules[name]
 
 
-def _call_operations() -> None:
-    """Send requests with and without lists of changes to the application."""
+# Reads of the tags of which no other operation is called.
+_READS: Final = (
+    'accelerator_requests.list_accelerator_requests',
+    'attention.show_attention',
+    'bitstreams.list_bitstreams',
+    'deployables.list_deployables',
+    'hosts.list_hosts',
+    'instance_events.list_instance_events',
+    'limits.list_limits',
+    'operations.list_operations',
+    'services.list_services',
+    'usages.list_usages',
+)
+
+
+_OLDER_READS: Final = ('attributes.list_attributes', 'jobs.show_job')  # until 2.4
+
+
+def _call_operations(modules: list[str]) -> set[str]:
+    """Call operations of every tag in the application; return the tags."""
     service = Client(is_described=False)
     device = add_device(service.conductor.database).uuid
     generated = importlib.import_module(f'{_PACKAGE}.client').Client(
@@ -71,18 +89,20 @@ def _call_operations() -> None:
         httpx_args={'transport': httpx.WSGITransport(app=service.application)},
     )
 
+    tags: set[str] = set()
+
     # Any: a class of the generated package.
     def call(operation: str, body: str = '', *values: Any, **path: Any) -> Any:
         """Return the response; the body has the class of this name."""
+        tags.add(operation.partition('.')[0])
         module = importlib.import_module(f'{_PACKAGE}.api.{operation}')
         if body:
             models = importlib.import_module(f'{_PACKAGE}.models')
             build = getattr(models, body).from_dict
             path['body'] = [build(value) for value in values]
-        version = f'accelerator {VERSIONS[-1]}'
-        answer = module.sync_detailed(
-            **path, client=generated, open_stack_api_version=version
-        )
+        version = V2_4 if operation in _OLDER_READS else VERSIONS[-1]
+        path['open_stack_api_version'] = f'accelerator {version}'
+        answer = module.sync_detailed(**path, client=generated)
         return answer.status_code, answer.parsed
 
     profile = {'name': 'gpu', 'groups': [{'resources:PGPU': '1'}]}
@@ -105,3 +125,19 @@ def _call_operations() -> None:
     assert (status, view.status) == (200, 'maintaining')
     status, page = call('devices.list_devices')
     assert (status, [str(item.uuid) for item in page.devices]) == (200, [device])
+    _read_collections(call, modules, device)
+    versions = importlib.import_module(f'{_PACKAGE}.api.versions.show_version')
+    assert versions.sync(client=generated).max_version == str(VERSIONS[-1])
+    return {*tags, 'versions'}
+
+
+# Any: the response of a generated function.
+def _read_collections(call: Any, modules: list[str], device: str) -> None:
+    """Call the reads of the tags of which nothing else is called."""
+    older = [name for name in _OLDER_READS if f'{_PACKAGE}.api.{name}' in modules]
+    for operation in (*_READS, *older):
+        arguments = {'instance_events': 'instance', 'jobs': 'uuid'}
+        name = arguments.get(operation.partition('.')[0])
+        status, view = call(operation, **({name: device} if name else {}))
+        expected = 404 if name == 'uuid' else 200  # there is no job
+        assert (status, view.to_dict() is not None) == (expected, True), operation

@@ -18,12 +18,12 @@ from cyborg_lite.errors.hosts import HostAway
 from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import (
     ADMIN,
-    HOST,
     READER,
     Answer,
     Client,
     build_configuration,
 )
+from tests.support.api.error_codes import check_code
 
 REQUEST_ID = re.compile(r'req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 PROFILE = [{'name': 'dp1', 'groups': [{'resources:FPGA': '1'}]}]
@@ -93,21 +93,6 @@ def test_errors_since_2_5_have_code(
     answer = client.at('2.5').send(method, path, **arguments)
     if 'OpenStack-API-Version' not in arguments.get('headers', {}):
         check_code(client, answer, status)
-
-
-def check_code(client: Client, answer: Answer, status: int) -> str:
-    """Check that the error has a code, and that its link explains it; return it."""
-    assert answer.status == status
-    (error,) = answer.json['errors']
-    (link,) = error['links']
-    url, _, pointer = link['href'].partition('#')
-    assert (link['rel'], url) == ('help', f'{HOST}/v2/openapi.json')
-    _, member, code = pointer.split('/')
-    explanation = client.get('/openapi.json').json[member][code]
-    assert (error['code'], explanation['status']) == (code, status)
-    assert explanation['cause']
-    assert explanation['remedy']
-    return str(code)
 
 
 def test_error_since_2_5_without_token_has_code(client: Client) -> None:
