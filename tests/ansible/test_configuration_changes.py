@@ -95,6 +95,33 @@ def site(request: pytest.FixtureRequest, bus: str, tmp_path: Path) -> Iterator[S
         yield site
 
 
+def follow(site: Site, answer: Answer) -> dict[str, Any]:
+    """Return the operation of an answer after its success."""
+    expect(answer, 202)
+    path = f'/v2{answer.location.partition("/v2")[2]}?wait=5'
+
+    def read_end() -> dict[str, Any] | None:
+        response = site.api(_VERSION).ask('GET', path)
+        assert response.status in (200, 503), response.body
+        return response.body if response.body.get('ended_at') else None
+
+    operation: dict[str, Any] = site.until(read_end, 'the operation ends')
+    assert (operation['kind'], operation['state']) == ('configuration', 'succeeded')
+    return operation
+
+
+def test_operation_ends_over_killed_conductor(site: Site) -> None:
+    """The playbook waits for the test, so the operation has not ended."""
+    answer = site.change(count=4)
+    site.wait_for_driver()
+    (conductor,) = (child for child in site.children if 'conductor' in child.name)
+    conductor.kill()
+    (site.root / 'loaded').touch()
+    site.restart(conductor, 'conductor')
+    steps = [step['name'] for step in follow(site, answer)['steps']]
+    assert (steps[:2], steps[-1]) == (['teardown', 'setup'], 'applied')
+
+
 def test_change_holds_device_until_playbooks_end(site: Site) -> None:
     guest = site.boot('FPGA')
     site.until(guest.is_resolved, 'Nova receives the event')
