@@ -94,6 +94,7 @@ def _create_services() -> None:
         _not_null('last_event', sa.BigInteger),
         _not_null('audited_at', _TIME),
         sa.Column('identity', sa.String(36)),
+        _not_null('machine', sa.String(64)),
         _not_null('report_number', sa.BigInteger),
         sa.UniqueConstraint('host', 'binary'),
     )

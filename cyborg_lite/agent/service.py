@@ -24,7 +24,8 @@ from cyborg_lite.agent.hosts.server_gate import ServerGate
 from cyborg_lite.agent.inventory.device_health import DeviceHealth
 from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.inventory.hardware_monitor import AgentIntervals, HardwareMonitor
-from cyborg_lite.agent.inventory.health_rule_files import load_rules
+from cyborg_lite.agent.inventory.pci_errors import PciErrorLimits, PciErrors
+from cyborg_lite.agent.inventory.privilege_check import PrivilegeCheck
 from cyborg_lite.agent.inventory.telemetry import TelemetryCollector
 from cyborg_lite.agent.ownership.ownership import Ownership
 from cyborg_lite.agent.state.cache import Cache
@@ -92,6 +93,7 @@ class AgentService:
         self._loops: list[threading.Thread] = []
         self._modes: Modes | None = None  # None: not started
         self._reporter: Reporter | None = None  # None: not started
+        self._is_stop_reported = False
 
     def start(self) -> None:
         """Rebuild the prepared handles after a host reboot, then serve RPCs.
@@ -139,7 +141,9 @@ class AgentService:
         cleaning = Cleaning(discovery, self._cache, locks)
         self._gate.check_queues()
         services = preparation, programming, recovery, cleaning, modes, monitor
-        self._gate.set_services(Dispatcher(AGENTS, services))
+        self._gate.set_services(Dispatcher(AGENTS, (*services, reporter)))
+        # Whether the conductor refuses this agent must be known before it is ready.
+        reporter.wait_for_attempt(intervals.heartbeat_interval)
 
     def find_fault(self) -> str:
         """Return why the conductor refuses this agent; empty: it does not.
@@ -168,12 +172,14 @@ class AgentService:
         store, telemetry = self._resources.bitstreams, self._telemetry
         health = self._health
         ownership = self._resources.ownership
+        privileges = PrivilegeCheck(self._resources.host)
 
         def amend(result: DiscoveryResult) -> DiscoveryResult:
             result = telemetry.amend(store.loaded.amend(result) if store else result)
             result = health.amend(result)
             result = self._modes.amend(result) if self._modes else result
-            return ownership.amend(result) if ownership else result
+            result = ownership.amend(result) if ownership else result
+            return privileges.amend(result)
 
         return Discovery(
             self._resources.host,
@@ -278,6 +284,13 @@ class AgentService:
         for loop in self._loops:
             is_stuck = loop.name == _REPORT and not is_answered
             loop.join(_UNANSWERED_STOP_TIMEOUT if is_stuck else _STOP_TIMEOUT)
+        # Not during a report: a heartbeat after this message would undo it.
+        if self._reporter is not None and not self._is_stop_reported:
+            self._is_stop_reported = True
+            if not any(
+                loop.name == _REPORT and loop.is_alive() for loop in self._loops
+            ):
+                self._reporter.report_stop()
 
 
 def _check_conflicts(discovery: Discovery) -> None:

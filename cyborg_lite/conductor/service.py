@@ -226,7 +226,10 @@ class ConductorService:
         self.watch = DatabaseWatch(connections.database, connections.placement)
         self._metrics = Metrics()
         self._faults = FaultLog(
-            connections.database, settings.agent_down_after, self._stopping
+            connections.database,
+            connect_agents(connections.transport, settings.agent_timeout),
+            settings.agent_down_after,
+            self._stopping,
         )
         self._check_due = 0.0  # of Placement, by the monotonic clock
         self._fault = ''  # found by the last check
@@ -404,6 +407,7 @@ class ConductorService:
             runner.wake,
             heartbeats,
             self._metrics.count_heartbeat,
+            self._faults.note_duplicate,
             self._settings.new_status,
             self.watch,
         )
@@ -464,6 +468,7 @@ class ConductorService:
         signer = find_signer(self._connections.transport)
         if signer is not None:
             signer.observe_refusals(self._note_refusal)
+            signer.observe_keys(self._faults.note_key)
         if self._settings.metrics_ports:
             address = self._settings.metrics_host
             self._metrics.serve(address, self._settings.metrics_ports)

@@ -18,7 +18,10 @@ from cyborg_lite.db.hosts.faults import list_faults
 from cyborg_lite.db.hosts.services import list_services
 from cyborg_lite.db.jobs import operations
 from cyborg_lite.db.ownership.allocations import list_leaked
-from cyborg_lite.db.ownership.device_owners import list_contested_devices
+from cyborg_lite.db.ownership.device_owners import (
+    list_contested_devices,
+    list_unprivileged_devices,
+)
 from cyborg_lite.db.profiles.profiles import list_profiles
 from cyborg_lite.model.attention import (
     DIRTY_SECONDS,
@@ -69,6 +72,7 @@ def list_attention(session: Session) -> tuple[AttentionItem, ...]:
         _list_allocations(session),
         _list_services(session),
         _list_faults(session),
+        _list_unprivileged(session),
         check_profiles(
             list_profiles(session, Query()), list_provider_capacities(session)
         ),
@@ -194,6 +198,19 @@ def _list_contested(session: Session) -> Iterator[AttentionItem]:
         )
 
 
+def _list_unprivileged(session: Session) -> Iterator[AttentionItem]:
+    for device in list_unprivileged_devices(session, MAX_ITEMS):
+        yield AttentionItem(
+            AttentionKind.MISSING_PRIVILEGE,
+            device.health_since,
+            ObjectType.DEVICE,
+            device.uuid,
+            device.control_address,
+            device.hostname,
+            device.reason,
+        )
+
+
 def _list_allocations(session: Session) -> Iterator[AttentionItem]:
     for item in list_leaked(session):
         is_leak = item.problem is AllocationProblem.LEAKED
@@ -231,7 +248,12 @@ def _list_faults(session: Session) -> Iterator[AttentionItem]:
             AttentionKind(fault.kind),
             fault.since,
             ObjectType.SERVICE,
-            fault.name,
+            # The subcommand that prints the key of the daemon.
+            f'key {fault.host}'
+            if fault.host
+            else 'api-key'
+            if fault.kind == AttentionKind.OUTDATED_KEY
+            else fault.name,
             fault.name,
             fault.host,
             fault.reason,

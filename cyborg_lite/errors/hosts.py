@@ -54,7 +54,7 @@ class HostAway(CyborgError):
 class AgentIdentityRefused(Conflict):
     """A host has another agent, which is up."""
 
-    message = 'Host {host} has another agent, which is running.'
+    message = 'Host {host} has another agent, which is running on {machine}.'
     advice = (
         'Give each agent a [DEFAULT] host of its own. If the host was reinstalled, run '
         'cyborg-lite-manage agent forget-identity {host}.'

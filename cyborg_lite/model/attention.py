@@ -53,6 +53,9 @@ class AttentionKind(enum.StrEnum):
     HOST_DOWN = 'host_down'
     CONDUCTOR_DOWN = 'conductor_down'
     NOT_READY = 'not_ready'
+    DUPLICATE_AGENT = 'duplicate_agent'
+    OUTDATED_KEY = 'outdated_key'
+    MISSING_PRIVILEGE = 'missing_privilege'
     TYPE_SOLD_OUT = 'type_sold_out'
     UNSERVED_PROFILE = 'unserved_profile'
 
@@ -153,6 +156,21 @@ KINDS: Final[Mapping[AttentionKind, Rule]] = {
         _CRITICAL,
         'A daemon runs, but it cannot serve.',
         'systemctl status {object_name}',
+    ),
+    AttentionKind.DUPLICATE_AGENT: Rule(
+        _WARNING,
+        'Two agents have the name of one host; the second one is refused.',
+        'systemctl disable --now cyborg-lite-agent',
+    ),
+    AttentionKind.OUTDATED_KEY: Rule(
+        _WARNING,
+        'A daemon signs with a key that ends when the secret is replaced.',
+        'cyborg-lite-manage agent {object_id}',
+    ),
+    AttentionKind.MISSING_PRIVILEGE: Rule(
+        _WARNING,
+        'The agent has no privileges for a device that it must prepare.',
+        'cyborg-lite-agent discover',
     ),
     AttentionKind.TYPE_SOLD_OUT: Rule(
         _INFO,

@@ -665,6 +665,13 @@ class Conductor(Protocol):
         """
 
     @Terms(senders=_FROM_AGENTS)
+    def report_stop(self, context: RequestContext, host: str, identity: str) -> None:
+        """Record that the agent stops, so that its host can be forgotten at once.
+
+        :param identity: of the agent; that of another agent has no effect
+        """
+
+    @Terms(senders=_FROM_AGENTS)
     def report_recovery(
         self, context: RequestContext, host: str, result: RecoveryResult
     ) -> tuple[AllocatedHandle, ...]:
@@ -742,6 +749,10 @@ class Agents(Protocol):
     @Terms(timeout=5.0)
     def read_boot_id(self, context: RequestContext, host: str) -> str:
         """Return the id of the boot for which the agent has rebuilt its handles."""
+
+    @Terms(timeout=5.0)
+    def warn(self, context: RequestContext, host: str, text: str) -> None:
+        """Write a warning of the conductor to the log of the agent."""
 
     # --- inventory, modes, bitstreams ---
 

@@ -76,6 +76,9 @@ class FakeAgents(Agents):
         self._record_call('read_boot_id', host, [])
         return self.boot_id
 
+    def warn(self, context: RequestContext, host: str, text: str) -> None:
+        self._record_call('warn', host, [])
+
     def program(self, context: RequestContext, host: str, order: LoadOrder) -> Device:
         self._record_call('program', host, [])
         if self.cannot_load is not None:

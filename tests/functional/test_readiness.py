@@ -5,6 +5,8 @@ Each test has a virtual host of its own, because the conductors of two clouds wo
 share one queue.
 """
 
+import json
+import platform
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -18,7 +20,7 @@ from tests.servers import rabbitmq
 from tests.servers.keystone import PASSWORD, RealKeystone, keystone
 from tests.servers.message_keys import write_keys
 from tests.servers.placement_proxy import PlacementProxy
-from tests.servers.stack import Cloud, lines_of
+from tests.servers.stack import ADMIN, Cloud, lines_of
 
 __all__ = ['keystone']
 
@@ -86,12 +88,38 @@ def test_agent_of_same_name_is_not_ready(
     cloud.until(lambda: lines_of(twin, refused.replace('.*', cloud.host)))
     assert not lines_of(twin, 'Reported ')
     assert not lines_of(twin, 'Ready.')
+    [line] = cloud.until(lambda: lines_of(first, 'is refused'))
+    reason = line[line.index('Two agents have the name') :]
+    identities = [
+        json.loads((cloud.directory / name / 'identity.json').read_text())['uuid']
+        for name in ('agent', 'twin')
+    ]
+    assert all(identity[:8] in reason for identity in identities)
+    assert reason.count(platform.node()) == 2
+    assert f'duplicate_agent on host {cloud.host}' in status(cloud)
+    assert reason in status(cloud)
     first.kill()
     manage = cloud.begin('manage', 'manage', ['agent', 'forget-identity', cloud.host])
     cloud.until(lambda: manage.status is not None)
     assert manage.status == 0
     cloud.until(lambda: lines_of(twin, 'Reported '))
     wait_until_ready(cloud, twin)
+
+
+def test_host_of_stopped_agent_is_forgotten_at_once(cloud: Cloud) -> None:
+    cloud.start('conductor')
+    cloud.start('api')
+    api = cloud.api({**ADMIN, 'OpenStack-API-Version': 'accelerator 2.7'})
+    agent = cloud.start('agent')
+    cloud.provider_of('FPGA')
+    path = f'/v2/hosts/{cloud.host}'
+    agent.kill()
+    assert api.ask('DELETE', path).status == 409
+    agent = cloud.restart(agent, 'agent')
+    cloud.until(lambda: lines_of(agent, 'Reported '))
+    agent.end()
+    assert api.ask('GET', path).body['agent_state'] == 'stopped'
+    assert api.ask('DELETE', path).status in (202, 204)
 
 
 def test_conductor_without_placement_works_but_is_not_ready(

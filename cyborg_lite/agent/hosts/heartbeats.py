@@ -8,6 +8,7 @@ next one. `agent_down_after` is above three intervals, so that several further a
 follow before the host counts as down.
 """
 
+import platform
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -24,6 +25,7 @@ _SHORTEST_TIMEOUT: Final = 1.0  # seconds
 # A message to a conductor that has died gets no reply. Several heartbeats must fit into
 # `agent_down_after`, which is above three intervals.
 _HEARTBEATS_PER_INTERVAL: Final = 3
+_MAX_MACHINE: Final = 64  # characters
 _MAX_SHORT: Final = 20  # short heartbeats after a whole heartbeat
 
 
@@ -83,6 +85,14 @@ class HeartbeatSender:
         self._telemetry.start_reading(self._discovery.results)
         return needs_report
 
+    def report_stop(self) -> None:
+        """Tell the conductor that the agent stops.
+
+        :raises CyborgError: no conductor answered
+        """
+        host = self._discovery.host.name
+        self._conductor.report_stop(daemon_context(), host, self._identity)
+
     def _send_short(self, heartbeat: Heartbeat, usages: Mapping[str, Usage]) -> bool:
         """Send a short heartbeat. Return False if a whole heartbeat must be sent.
 
@@ -116,6 +126,7 @@ class HeartbeatSender:
             heartbeat.identity,
             started=not self._is_start_reported,
             mark=self._remembered.mark,
+            machine='' if self._is_start_reported else platform.node()[:_MAX_MACHINE],
         )
         needs_report = self._conductor.heartbeat(
             daemon_context(),

@@ -30,7 +30,8 @@ from cyborg_lite.errors.hosts import AgentIdentityRefused
 from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.inventory.report_changes import diff_reports
 from cyborg_lite.rpc.context import daemon_context
-from cyborg_lite.rpc.interface import Conductor
+from cyborg_lite.rpc.dispatcher import serves_host
+from cyborg_lite.rpc.interface import Agents, Conductor
 
 LOG = log.getLogger(__name__)
 
@@ -143,6 +144,19 @@ class Reporter:
             self._wake_event.wait(self.wait_seconds(completed))
             if self._stopping.is_set():
                 return
+
+    @serves_host(Agents.warn)
+    def warn(self, text: str) -> None:
+        """Log a warning of the conductor."""
+        LOG.warning('%s', text)
+
+    def report_stop(self) -> None:
+        """Tell the conductor that the agent stops, if it has answered lately."""
+        if self._is_answered and self._sources.identity:
+            try:
+                self._heartbeats.report_stop()
+            except CyborgError as error:
+                LOG.info('Stop not reported: %s', error.text)
 
     def send_reports(self) -> bool:
         """Send everything that is due. Return False if a part must be sent again.

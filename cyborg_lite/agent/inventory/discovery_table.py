@@ -61,6 +61,8 @@ def _list_details(row: DiscoveryRow) -> Iterator[tuple[str, str]]:
         amount += f', {provider.unavailable} reserved'
     yield 'provider', f'{provider.name}: {amount}'
     yield 'traits', ', '.join(provider.traits)
+    if row.result.device is not None and row.result.device.health_reason:
+        yield 'health', row.result.device.health_reason
     handles = (f'{unit.type.value} {unit.key}' for unit in provider.handles)
     yield 'handles', _join_handles(handles)
 

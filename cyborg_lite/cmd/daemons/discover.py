@@ -13,6 +13,7 @@ from cyborg_lite import conf as configuration
 from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.inventory.discovery_report import DiscoveryRow, build_rows
 from cyborg_lite.agent.inventory.discovery_table import format_table
+from cyborg_lite.agent.inventory.privilege_check import PrivilegeCheck
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.cmd.support.one_line_errors import one_line_errors
 from cyborg_lite.cmd.support.ownership_file import build_ownership
@@ -21,6 +22,7 @@ from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.pci.names import load_names
 from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import DiscoveryResult
 
 SUBCOMMAND: Final = 'discover'
 _PROG: Final = 'cyborg-lite-agent discover'
@@ -84,7 +86,11 @@ def _scan(conf: cfg.ConfigOpts) -> list[DiscoveryRow]:
     if root != Path(conf.agent.sysfs_root):
         discovery = Discovery(host, drivers, conf.agent.driver_timeout)
     else:
-        amend = build_ownership(conf, host).amend
+        ownership, privileges = build_ownership(conf, host), PrivilegeCheck(host)
+
+        def amend(result: DiscoveryResult) -> DiscoveryResult:
+            return privileges.amend(ownership.amend(result))
+
         discovery = Discovery(host, drivers, conf.agent.driver_timeout, amend)
         discovery.restore_handles(_read_prepared_handles(Path(conf.agent.state_path)))
     results, unavailable = discovery.scan(), discovery.unavailable_drivers

@@ -2,6 +2,7 @@
 """Faults of daemons that this conductor sees, for the list of what needs attention."""
 
 import threading
+from contextlib import suppress
 from typing import Final
 
 from oslo_log import log
@@ -9,8 +10,13 @@ from oslo_log import log
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import faults
 from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.attention import MAX_ITEMS, AttentionKind
 from cyborg_lite.model.hosts.faults import Fault, FaultKey
+from cyborg_lite.model.hosts.services import AGENT
+from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.interface import Agents
+from cyborg_lite.rpc.security.keys import Peer
 
 LOG = log.getLogger(__name__)
 
@@ -24,18 +30,24 @@ class FaultLog:
     """Collects faults, and writes them in batches. Thread-safe."""
 
     def __init__(
-        self, database: Database, lifetime: float, stopping: threading.Event
+        self,
+        database: Database,
+        agents: Agents,
+        lifetime: float,
+        stopping: threading.Event,
     ) -> None:
         """Store the arguments.
 
         :param lifetime: seconds after which a fault that is not seen again has ended
         """
         self._database = database
+        self._agents = agents
         self._lifetime = lifetime
         self._stopping = stopping
         self._lock = threading.Lock()
         # Reasons of the faults that are not written yet; empty: the fault has ended.
         self._reasons: dict[FaultKey, str] = {}
+        self._sent: set[Fault] = set()  # of which the first agent was warned
 
     def note(self, kind: AttentionKind, host: str, name: str, reason: str) -> None:
         """Note that a fault exists now.
@@ -58,6 +70,18 @@ class FaultLog:
             kind, name = AttentionKind.NOT_READY, f'cyborg-lite-{role}'
             self.note(kind, host, name, f'Its messages are refused: {reason}.')
 
+    def note_key(self, sender: Peer, is_newest: bool) -> None:
+        """Note whether a daemon signs with its newest key."""
+        reason = (
+            '' if is_newest else 'Its key ends with `drop-secret`: install the new.'
+        )
+        name, kind = f'cyborg-lite-{sender.role}', AttentionKind.OUTDATED_KEY
+        self.note(kind, sender.host, name, reason)
+
+    def note_duplicate(self, host: str, reason: str) -> None:
+        """Note a second agent with the name of a host, and warn the first one later."""
+        self.note(AttentionKind.DUPLICATE_AGENT, host, AGENT, reason)
+
     def run(self) -> None:
         """Write the faults until the stop event is set."""
         while not self._stopping.wait(_WRITE_INTERVAL):
@@ -78,3 +102,8 @@ class FaultLog:
         current = [Fault(*key, reason) for key, reason in reasons.items() if reason]
         former = [key for key, reason in reasons.items() if not reason]
         self._database.write(faults.record_faults, current, former, self._lifetime)
+        for fault in current:
+            if fault.kind == AttentionKind.DUPLICATE_AGENT and fault not in self._sent:
+                self._sent.add(fault)
+                with suppress(HostAway):
+                    self._agents.warn(daemon_context(), fault.host, fault.reason)

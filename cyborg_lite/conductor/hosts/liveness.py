@@ -32,6 +32,7 @@ _BATCH_SIZE: Final = 500  # services per transaction
 _MAX_LOGGED: Final = 20  # services of a batch that get a line each
 _CHANGES: Final = (
     (ServiceState.UP, logging.WARNING, 'down'),
+    (ServiceState.STOPPED, logging.WARNING, 'down'),
     (ServiceState.DOWN, logging.INFO, 'up'),
 )
 
@@ -148,7 +149,7 @@ def _log_changes(switched: Sequence[Service]) -> None:
 
 def _log_change(service: Service) -> None:
     """Log a service with its former state."""
-    if service.state is ServiceState.UP:
+    if service.state is not ServiceState.DOWN:
         LOG.warning(
             '%s on host %s is down: last heartbeat at %s%s',
             service.binary,

@@ -19,7 +19,12 @@ from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
 from cyborg_lite.model.hosts.message_rules import check_heartbeat
-from cyborg_lite.model.hosts.services import AgentRecord, Heartbeat, HeartbeatDetails
+from cyborg_lite.model.hosts.services import (
+    AgentRecord,
+    Heartbeat,
+    HeartbeatDetails,
+    name_agent,
+)
 from cyborg_lite.model.inventory.diff import InventoryChanges
 from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, HostReport
 from cyborg_lite.model.inventory.report_changes import ReportChanges, apply_changes
@@ -40,6 +45,8 @@ class InventoryService:
     heartbeats: HeartbeatBatch  # writes the heartbeats that carry no new information
     # Called for each heartbeat, for the metrics.
     count_heartbeat: Callable[[], None] = lambda: None
+    # Called with host and reason if a second agent has the name of a host.
+    note_duplicate: Callable[[str, str], None] = lambda _host, _reason: None
     # Status of devices that a host did not have before.
     new_status: DeviceStatus = DeviceStatus.ENABLED
     watch: DatabaseWatch | None = None  # None: agents remember no mark
@@ -62,7 +69,8 @@ class InventoryService:
             if (agent.digest, agent.boot_id) == (report.digest, boot_id):
                 return report.number
             if agent.refuses(report.identity):
-                raise AgentIdentityRefused(host=host)
+                name = name_agent(agent.identity or '', agent.machine)
+                raise AgentIdentityRefused(host=host, machine=name)
             if _is_outdated(report, agent):
                 LOG.info('Ignoring a report of host %s: a later one is stored', host)
                 return _next_number(report, agent)
@@ -120,12 +128,27 @@ class InventoryService:
         heartbeat = Heartbeat(host, version, digest, details.boot_id, details.identity)
         if not details.started and self.heartbeats.add(heartbeat, details.telemetry):
             return False
-        needs_report = self.database.write(
-            services.record_agent_heartbeat, host, version, digest, details
-        )
+        try:
+            needs_report = self.database.write(
+                services.record_agent_heartbeat, host, version, digest, details
+            )
+        except AgentIdentityRefused as error:
+            second = name_agent(details.identity, details.machine)
+            self.note_duplicate(
+                host,
+                f'Two agents have the name {host}: that on {error.kwargs["machine"]} '
+                f'serves, that on {second} is refused.',
+            )
+            raise
         if not needs_report:
             self.heartbeats.remember(heartbeat)
         return needs_report
+
+    @serves(Conductor.report_stop)
+    def record_stop(self, host: str, identity: str) -> None:
+        """Record that the agent of a host stops."""
+        if self.database.write(services.record_stop, host, identity):
+            LOG.info('The agent of host %s stops', host)
 
     @serves(Conductor.repeat)
     def repeat_heartbeat(

@@ -75,7 +75,7 @@ class Service(Base):
     started_at: Mapped[datetime] = mapped_column(default=now)
     # By the clock of the database, so that heartbeats of all hosts are comparable.
     heartbeat_at: Mapped[datetime] = mapped_column(default=now)
-    # A value of ServiceState; conductors derive it from heartbeat_at.
+    # A value of ServiceState; conductors derive UP and DOWN from heartbeat_at.
     state: Mapped[str] = mapped_column(String(8), default='up')
     digest: Mapped[str | None] = mapped_column(String(64))
     boot_id: Mapped[str | None] = mapped_column(String(64))
@@ -85,6 +85,8 @@ class Service(Base):
     audited_at: Mapped[datetime] = mapped_column(default=now)
     # Agents: identity of the agent that speaks for the host. NULL: not known.
     identity: Mapped[str | None] = mapped_column(String(36))
+    # Agents: name of the machine of that agent. Empty: not known.
+    machine: Mapped[str] = mapped_column(String(64), default='')
     # Agents: number of the last stored report; see model/inventory/host_report.py.
     report_number: Mapped[int] = mapped_column(BigInteger, default=0)
 

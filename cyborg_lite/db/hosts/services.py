@@ -10,6 +10,7 @@ from uuid import uuid4
 from sqlalchemy import (
     ColumnElement,
     and_,
+    case,
     delete,
     or_,
     select,
@@ -53,10 +54,15 @@ _SERVICES: Final = Collection(
 SYNCS_PER_SECOND: Final = 20
 """Rate at which the Placement sync jobs start when many agents go down or come back."""
 
-_OPPOSITE: Final = {
+_NEXT: Final = {
     ServiceState.UP: ServiceState.DOWN,
     ServiceState.DOWN: ServiceState.UP,
+    ServiceState.STOPPED: ServiceState.DOWN,
 }
+# A heartbeat ends the state STOPPED at once.
+_RESUMED: Final = case(
+    (Row.state == ServiceState.STOPPED, ServiceState.UP), else_=Row.state
+)
 
 
 def _upsert(*changed: str) -> Upsert:
@@ -130,15 +136,29 @@ def record_agent_digest(
         is_unchanged = is_unchanged & (Row.boot_id == details.boot_id)
     if details.identity:
         is_unchanged = is_unchanged & (Row.identity == details.identity)
-    values: dict[str, Any] = {'heartbeat_at': now_utc(), 'version': version}
+    values: dict[str, Any] = {
+        'heartbeat_at': now_utc(),
+        'version': version,
+        'state': _RESUMED,
+    }
     if details.started:
         values['started_at'] = now_utc()
     if change(session, update(Row).where(is_unchanged).values(values)):
         return False
     upsert = _START if details.started else _HEARTBEAT
     _write(session, upsert, AGENT, host, version=version)
-    agents.accept_agent(session, host, details.identity)
+    agents.accept_agent(session, host, details.identity, details.machine)
     return True
+
+
+def record_stop(session: Session, host: str, identity: str) -> bool:
+    """Store that the agent of a host stops.
+
+    :returns: False if another agent speaks for the host, or it is not up
+    """
+    is_own = Row.is_agent_of(host) & (Row.identity == identity)
+    stop = update(Row).where(is_own, Row.state == ServiceState.UP)
+    return bool(change(session, stop.values(state=ServiceState.STOPPED)))
 
 
 def record_repeated_heartbeats(
@@ -153,7 +173,7 @@ def record_repeated_heartbeats(
     hosts = [heartbeat.host for heartbeat in heartbeats]
     rows = session.execute(
         select(Row.host, Row.version, Row.digest, Row.boot_id, Row.identity).where(
-            agents, Row.host.in_(hosts)
+            agents, Row.host.in_(hosts), Row.state != ServiceState.STOPPED
         )
     )
     stored = {row.host: row for row in rows}
@@ -266,13 +286,13 @@ def _switch_from(
     locked = set(session.scalars(locking))
     if locked:
         switched = update(Row).where(Row.uuid.in_(locked))
-        change(session, switched.values(state=_OPPOSITE[state]))
+        change(session, switched.values(state=_NEXT[state]))
     return locked
 
 
 def _is_stale(state: ServiceState, oldest: datetime) -> ColumnElement[bool]:
     late = Row.heartbeat_at < oldest
-    return and_(Row.state == state, late if state is ServiceState.UP else ~late)
+    return and_(Row.state == state, ~late if state is ServiceState.DOWN else late)
 
 
 def _write(

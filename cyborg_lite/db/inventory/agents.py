@@ -6,7 +6,7 @@ directory. The identity of a host changes when its agent is down, or when an ope
 forgets it.
 """
 
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 from sqlalchemy import select, update
@@ -17,7 +17,12 @@ from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import Service as Row
 from cyborg_lite.errors.hosts import AgentIdentityRefused
-from cyborg_lite.model.hosts.services import AGENT, AgentRecord
+from cyborg_lite.model.hosts.services import (
+    AGENT,
+    AgentRecord,
+    ServiceState,
+    name_agent,
+)
 
 _AGENT: Final = Record(AgentRecord, Row)
 _REPORT: Final = Upsert(
@@ -76,7 +81,7 @@ def find_agent(session: Session, host: str) -> AgentRecord | None:
     return None if row is None else _AGENT.read(row)
 
 
-def accept_agent(session: Session, host: str, identity: str) -> None:
+def accept_agent(session: Session, host: str, identity: str, machine: str = '') -> None:
     """Let an agent speak for its host, if no other agent does.
 
     The caller has changed the row of the agent in this transaction, which locks the
@@ -88,12 +93,19 @@ def accept_agent(session: Session, host: str, identity: str) -> None:
     if not identity:
         return
     agent = find_agent(session, host)
-    if agent is None or agent.identity == identity:
+    if agent is None:
         return
-    if agent.refuses(identity):
-        raise AgentIdentityRefused(host=host)
-    values = {'identity': identity, 'report_number': 0, 'digest': None}
-    change(session, update(Row).where(Row.is_agent_of(host)).values(values))
+    values: dict[str, Any] = {}
+    if agent.identity != identity:
+        if agent.refuses(identity):
+            name = name_agent(agent.identity or '', agent.machine)
+            raise AgentIdentityRefused(host=host, machine=name)
+        values = {'identity': identity, 'machine': machine}
+        values |= {'report_number': 0, 'digest': None}
+    if agent.state is ServiceState.STOPPED:
+        values['state'] = ServiceState.UP
+    if values:
+        change(session, update(Row).where(Row.is_agent_of(host)).values(values))
 
 
 def forget_identity(session: Session, host: str) -> bool:

@@ -15,13 +15,13 @@ from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device, Service
 from cyborg_lite.db.inventory import device_events
 from cyborg_lite.model.hosts.services import AGENT
-from cyborg_lite.model.inventory.host_report import Health
+from cyborg_lite.model.inventory.host_report import NO_PRIVILEGES, Health
 from cyborg_lite.model.ownership.owners import OwnedDevice
 
 
 @dataclass(frozen=True, slots=True)
 class ContestedDevice:
-    """A device that Cyborg and another service manage."""
+    """A device that needs an operator, with the reason."""
 
     uuid: str
     hostname: str
@@ -93,6 +93,19 @@ def list_contested_devices(session: Session) -> tuple[ContestedDevice, ...]:
         _CONTESTED.select()
         .where(or_(Device.conflict != '', Device.health == Health.CONFLICT))
         .order_by(Device.hostname, Device.control_address)
+    )
+    return tuple(map(_CONTESTED.read, rows))
+
+
+def list_unprivileged_devices(
+    session: Session, limit: int
+) -> tuple[ContestedDevice, ...]:
+    """Return the devices that their agent has no privileges to prepare."""
+    rows = session.execute(
+        _CONTESTED.select()
+        .where(Device.health_reason.startswith(NO_PRIVILEGES, autoescape=True))
+        .order_by(Device.hostname, Device.control_address)
+        .limit(limit)
     )
     return tuple(map(_CONTESTED.read, rows))
 

@@ -180,7 +180,10 @@ def is_reliable(agent: str | None, health: str) -> bool:
 
     :param agent: state of the agent of its host; None: no agent has reported yet
     """
-    return agent == ServiceState.UP and health not in UNUSABLE_HEALTH
+    return (
+        agent in (ServiceState.UP, ServiceState.STOPPED)
+        and health not in UNUSABLE_HEALTH
+    )
 
 
 def list_outdated_hosts(

@@ -122,6 +122,11 @@ class Privileges:
                 return False
         return True
 
+    def contain_card(self, address: str) -> bool:
+        """Return True if a line concerns a PCI function."""
+        items: tuple[FilePrivilege | ToolPrivilege, ...] = *self.files, *self.tools
+        return any(self._contain(item.cards, (address,)) for item in items)
+
     def list_tools(self, name: str) -> Iterator[str]:
         """Yield the paths of the tools with a base name, in order of the lines."""
         paths = (item.tool for item in self.tools)

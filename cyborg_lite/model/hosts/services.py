@@ -22,6 +22,9 @@ class ServiceState(enum.StrEnum):
 
     UP = 'up'
     DOWN = 'down'
+    STOPPED = 'stopped'
+    """The agent has said that it stops. Its host counts as down when the next
+    heartbeats are overdue, so that a restart has no effect on Placement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class HeartbeatDetails:
     identity: str = ''  # of the agent; empty: not known
     started: bool = False  # True: the agent has started since the last heartbeat
     mark: DatabaseMark = NO_MARK  # that the agent remembers
+    machine: str = ''  # name of the machine, at the start; empty: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class AgentRecord:
     identity: str | None  # None: not known
     state: ServiceState
     report_number: int
+    machine: str = ''  # empty: not known
 
     def refuses(self, identity: str) -> bool:
         """Check whether an agent must not speak for the host.
@@ -88,3 +93,8 @@ class AgentRecord:
         """
         is_same = self.identity in (None, identity)
         return bool(identity) and not is_same and self.state is ServiceState.UP
+
+
+def name_agent(identity: str, machine: str) -> str:
+    """Return a name that tells an agent from another one with the same host name."""
+    return f'{machine or "an unknown machine"} ({identity[:8]})'

@@ -30,6 +30,9 @@ UNUSABLE_HEALTH: Final = (Health.FAILED, Health.GONE)
 CLOSED_HEALTH: Final = (*UNUSABLE_HEALTH, Health.WITHHELD)
 """Health of a device that no new instance gets."""
 
+NO_PRIVILEGES: Final = 'The agent has no privileges to prepare it'
+"""Start of the health reason of a device for which a privileges file is missing."""
+
 
 class HandleType(enum.StrEnum):
     """Types of attach handles.

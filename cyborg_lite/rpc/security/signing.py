@@ -95,6 +95,8 @@ class Signer:
         self._guard = ReplayGuard()
         self._logged: set[str] = set()
         self._outdated: set[Peer] = set()  # logged
+        # Called with each sender, and False if it does not sign with its newest key.
+        self._note_key: Callable[[Peer, bool], None] = lambda _sender, _is_newest: None
 
     @property
     def is_conductor(self) -> bool:
@@ -107,6 +109,14 @@ class Signer:
         The sender of a message without a valid signature is what the message states.
         """
         self._note_refusal = note
+
+    def observe_keys(self, note: Callable[[Peer, bool], None]) -> None:
+        """Set the function that is called for verified messages with an older key.
+
+        Its arguments are the sender, and False if its key is about to be replaced.
+        A sender with its newest key is noted once, after an older key.
+        """
+        self._note_key = note
 
     # --- requests ---
 
@@ -196,7 +206,11 @@ class Signer:
 
     def _note_age(self, sender: Peer, *, is_newest: bool) -> None:
         """Log once that a sender does not sign with its newest key, for conductors."""
-        if is_newest or not self.is_conductor or sender.role is Role.CONDUCTOR:
+        if not self.is_conductor or sender.role is Role.CONDUCTOR:
+            return
+        if not is_newest or sender in self._outdated:
+            self._note_key(sender, is_newest)
+        if is_newest:
             self._outdated.discard(sender)
         elif sender not in self._outdated:
             self._outdated.add(sender)

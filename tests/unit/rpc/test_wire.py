@@ -101,7 +101,7 @@ FINGERPRINTS: Final = {
     'ReportChanges': '82d4159cb378',
     'ResourceUse': '94b90a4508f6',
     'Service': '842ccc7503b0',
-    'ServiceState': 'ea9f2d107555',
+    'ServiceState': '9bf04496cfde',
     'SetView': 'e76e353cb400',
     'Shortage': '307f6d4383c2',
     'State': '131742d26a6b',

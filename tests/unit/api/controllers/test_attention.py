@@ -133,7 +133,7 @@ def _list_deployables(session: Any) -> list[Any]:
     return list(session.query(Deployable))
 
 
-def test_attention_takes_fourteen_statements_for_any_rows(newest: Client) -> None:
+def test_attention_takes_few_statements_for_any_rows(newest: Client) -> None:
     database = newest.conductor.database
     for _ in range(3):
         create_bound_instance(database, 2)

@@ -14,8 +14,9 @@ from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job, Service
+from cyborg_lite.db.hosts import services
 from cyborg_lite.db.providers import providers
-from cyborg_lite.model.hosts.services import AGENT
+from cyborg_lite.model.hosts.services import AGENT, HeartbeatDetails
 from tests.builders.rows import HOST, add_card
 from tests.builders.service_rows import (
     LONG_AGO,
@@ -103,6 +104,19 @@ def test_liveness_agent_down_reserves_free_handles(database: Database) -> None:
         (row,) = database.read(providers.list_providers_of_host, HOST)
         reserved.append(row.reserved)
     assert reserved == [0, 4, 0]
+
+
+def test_liveness_stopped_agent_is_down_after_timeout(database: Database) -> None:
+    add_card(database, 4)
+    conductor = Conductor(database).listen()
+    details = HeartbeatDetails(identity='me')
+    database.write(services.record_agent_heartbeat, HOST, '1', '', details)
+    database.write(services.record_stop, HOST, 'me')
+    conductor.liveness.check_services(LATER)
+    assert (service_states(database), conductor.woken) == ({HOST: 'stopped'}, 0)
+    expire_heartbeat(database, HOST)
+    conductor.liveness.check_services(LATER)
+    assert (service_states(database), conductor.woken) == ({HOST: 'down'}, 1)
 
 
 def test_liveness_after_pause_waits_before_marking_down(database: Database) -> None:

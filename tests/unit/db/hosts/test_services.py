@@ -25,6 +25,7 @@ from cyborg_lite.model.devices.devices import DeviceRecord
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.services import (
     AgentRecord,
+    Heartbeat,
     HeartbeatDetails,
     Service,
     ServiceState,
@@ -130,6 +131,28 @@ def test_second_identity_is_refused_while_first_is_up(database: Database) -> Non
         database.write(reports.store_report, build_report(1, identity=_SECOND))
     assert agent(database) == before
     assert send_heartbeat(database, _FIRST)
+
+
+def test_stopped_agent_is_up_again_with_heartbeat(database: Database) -> None:
+    for digest in ('', 'digest'):  # the second time, the heartbeat changes nothing
+        send_heartbeat(database, _FIRST)
+        database.write(agents.store_digest, HOST, digest, 'boot')
+        assert not database.write(services.record_stop, HOST, _SECOND)
+        assert database.write(services.record_stop, HOST, _FIRST)
+        assert agent(database).state is ServiceState.STOPPED
+        repeated = Heartbeat(HOST, '1', digest, 'boot', _FIRST)
+        hosts = database.write(services.record_repeated_heartbeats, [repeated])
+        assert (hosts, agent(database).state) == (set(), ServiceState.STOPPED)
+        send_heartbeat(database, _FIRST, digest)
+        assert agent(database).state is ServiceState.UP
+
+
+def test_agent_replaces_stopped_one_at_once(database: Database) -> None:
+    send_heartbeat(database, _FIRST)
+    database.write(services.record_stop, HOST, _FIRST)
+    send_heartbeat(database, _SECOND)
+    record = agent(database)
+    assert (record.identity, record.state) == (_SECOND, ServiceState.UP)
 
 
 def test_refused_heartbeat_does_not_keep_first_agent_alive(database: Database) -> None:

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of daemons that a conductor notes, and their end."""
+
+import threading
+from typing import Final
+
+import pytest
+
+from cyborg_lite.conductor.hosts.faults import FaultLog
+from cyborg_lite.db.attention import list_attention
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.model.attention import AttentionKind
+from cyborg_lite.rpc.security.keys import OwnKeys, Peer, Role, SecretKeys, derive_key
+from cyborg_lite.rpc.security.signing import KEY, Signer
+from tests.doubles.agents import FakeAgents
+
+AGENT: Final = Peer(Role.AGENT, 'compute-1')
+SECRETS: Final = 'former secret', 'new secret'
+
+
+@pytest.fixture
+def agents() -> FakeAgents:
+    return FakeAgents()
+
+
+@pytest.fixture
+def faults(database: Database, agents: FakeAgents) -> FaultLog:
+    return FaultLog(database, agents, 100.0, threading.Event())
+
+
+def list_commands(database: Database) -> list[tuple[str, str, str]]:
+    items = database.read(list_attention)
+    return [(item.kind, item.hostname, item.command) for item in items]
+
+
+def send(signer: Signer, conductor: Signer) -> None:
+    request = signer.sign(Peer(Role.CONDUCTOR), 'echo', {}, {}, {})
+    conductor.verify('echo', {KEY: request.proof}, {})
+
+
+def test_former_key_is_fault_until_replaced(
+    database: Database, faults: FaultLog
+) -> None:
+    conductor = Signer(Peer(Role.CONDUCTOR), SecretKeys(SECRETS))
+    conductor.observe_keys(faults.note_key)
+    former, new = (
+        Signer(peer, OwnKeys(peer, (derive_key(secret, peer),)))
+        for secret in SECRETS
+        for peer in [AGENT]
+    )
+    send(former, conductor)
+    send(Signer(Peer(Role.API), SecretKeys(SECRETS)), conductor)
+    faults.write()
+    assert sorted(list_commands(database)) == [
+        ('outdated_key', '', 'cyborg-lite-manage agent api-key'),
+        ('outdated_key', 'compute-1', 'cyborg-lite-manage agent key compute-1'),
+    ]
+    send(new, conductor)
+    faults.write()
+    assert [host for _, host, _ in list_commands(database)] == ['']
+
+
+def test_fault_that_is_not_repeated_ends(
+    database: Database, agents: FakeAgents
+) -> None:
+    faults = FaultLog(database, agents, -1.0, threading.Event())
+    faults.note_refusal('wrong signature', 'agent:compute-1')
+    faults.note_refusal('repeated', 'agent:compute-2')
+    faults.note_refusal('wrong signature', 'an unknown sender')
+    faults.write()
+    command = 'systemctl status cyborg-lite-agent'
+    assert list_commands(database) == [('not_ready', 'compute-1', command)]
+    faults.write()
+    assert list_commands(database) == []
+
+
+def test_duplicate_agent_is_told_to_first_once(
+    database: Database, faults: FaultLog, agents: FakeAgents
+) -> None:
+    for _ in range(3):
+        faults.note_duplicate('compute-1', 'Two agents.')
+        faults.write()
+    assert agents.calls == [('warn', 'compute-1', 0)]
+    ((kind, host, _),) = list_commands(database)
+    assert (kind, host) == (AttentionKind.DUPLICATE_AGENT, 'compute-1')
