@@ -142,8 +142,6 @@ class AgentService:
         self._gate.check_queues()
         services = preparation, programming, recovery, cleaning, modes, monitor
         self._gate.set_services(Dispatcher(AGENTS, (*services, reporter)))
-        # Whether the conductor refuses this agent must be known before it is ready.
-        reporter.wait_for_attempt(intervals.heartbeat_interval)
 
     def find_fault(self) -> str:
         """Return why the conductor refuses this agent; empty: it does not.
