@@ -227,7 +227,6 @@ class ConductorService:
         self._metrics = Metrics()
         self._faults = FaultLog(
             connections.database,
-            connect_agents(connections.transport, settings.agent_timeout),
             settings.agent_down_after,
             self._stopping,
         )
@@ -257,6 +256,7 @@ class ConductorService:
                 connections.transport, settings.agent_timeout, settings.load_timeout
             )
         )
+        self._faults.agents = dependencies.agents
         runner = JobRunner(
             database,
             build_handlers(dependencies),

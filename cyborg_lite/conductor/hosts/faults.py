@@ -30,18 +30,14 @@ class FaultLog:
     """Collects faults, and writes them in batches. Thread-safe."""
 
     def __init__(
-        self,
-        database: Database,
-        agents: Agents,
-        lifetime: float,
-        stopping: threading.Event,
+        self, database: Database, lifetime: float, stopping: threading.Event
     ) -> None:
         """Store the arguments.
 
         :param lifetime: seconds after which a fault that is not seen again has ended
         """
         self._database = database
-        self._agents = agents
+        self.agents: Agents | None = None  # None: not connected, nobody is warned
         self._lifetime = lifetime
         self._stopping = stopping
         self._lock = threading.Lock()
@@ -103,7 +99,8 @@ class FaultLog:
         former = [key for key, reason in reasons.items() if not reason]
         self._database.write(faults.record_faults, current, former, self._lifetime)
         for fault in current:
-            if fault.kind == AttentionKind.DUPLICATE_AGENT and fault not in self._sent:
+            is_duplicate = fault.kind == AttentionKind.DUPLICATE_AGENT
+            if is_duplicate and self.agents is not None and fault not in self._sent:
                 self._sent.add(fault)
                 with suppress(HostAway):
-                    self._agents.warn(daemon_context(), fault.host, fault.reason)
+                    self.agents.warn(daemon_context(), fault.host, fault.reason)

@@ -25,7 +25,9 @@ def agents() -> FakeAgents:
 
 @pytest.fixture
 def faults(database: Database, agents: FakeAgents) -> FaultLog:
-    return FaultLog(database, agents, 100.0, threading.Event())
+    log = FaultLog(database, 100.0, threading.Event())
+    log.agents = agents
+    return log
 
 
 def list_commands(database: Database) -> list[tuple[str, str, str]]:
@@ -60,10 +62,8 @@ def test_former_key_is_fault_until_replaced(
     assert [host for _, host, _ in list_commands(database)] == ['']
 
 
-def test_fault_that_is_not_repeated_ends(
-    database: Database, agents: FakeAgents
-) -> None:
-    faults = FaultLog(database, agents, -1.0, threading.Event())
+def test_fault_that_is_not_repeated_ends(database: Database) -> None:
+    faults = FaultLog(database, -1.0, threading.Event())
     faults.note_refusal('wrong signature', 'agent:compute-1')
     faults.note_refusal('repeated', 'agent:compute-2')
     faults.note_refusal('wrong signature', 'an unknown sender')
