@@ -12,6 +12,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.drivers.host.kernel import PCI_DEVICES
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.model.attention import AttentionKind
 from cyborg_lite.model.inventory.host_report import DiscoveryResult, Health, HostReport
 from tests.builders.reports import host as build_report
 from tests.hosts.privileged_process import install_privileges
@@ -50,8 +51,8 @@ def test_device_without_privileges_is_degraded_and_listed(
     report = HostReport('compute-1', 'boot', (device,))
     database.write(reports.store_report, report)
     items = {item.kind: item for item in database.read(list_attention)}
-    assert items['missing_privilege'].hostname == 'compute-1'
-    assert items['missing_privilege'].reason == device.health_reason
+    assert items[AttentionKind.MISSING_PRIVILEGE].hostname == 'compute-1'
+    assert items[AttentionKind.MISSING_PRIVILEGE].reason == device.health_reason
     install_privileges(tmp_path)
     assert check.amend(result) == result
 
