@@ -24,7 +24,7 @@ from cyborg_lite.agent.hosts.server_gate import ServerGate
 from cyborg_lite.agent.inventory.device_health import DeviceHealth
 from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.inventory.hardware_monitor import AgentIntervals, HardwareMonitor
-from cyborg_lite.agent.inventory.pci_errors import PciErrorLimits, PciErrors
+from cyborg_lite.agent.inventory.health_rule_files import load_rules
 from cyborg_lite.agent.inventory.privilege_check import PrivilegeCheck
 from cyborg_lite.agent.inventory.telemetry import TelemetryCollector
 from cyborg_lite.agent.ownership.ownership import Ownership
