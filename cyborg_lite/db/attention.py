@@ -58,7 +58,7 @@ _IS_STALE_SYNC: Final = and_(
 def list_attention(session: Session) -> tuple[AttentionItem, ...]:
     """Return what waits for an operator, at most 1,000 items of a kind.
 
-    It takes at most 14 SELECTs for any number of rows.
+    It takes at most 15 SELECTs for any number of rows.
 
     :returns: the most severe kinds first
     """

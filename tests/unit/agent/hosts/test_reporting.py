@@ -299,7 +299,7 @@ def test_heartbeats_have_identity_and_only_first_reports_start(
 
 
 def test_refused_identity_sends_nothing_else(agent: ReportingAgent) -> None:
-    agent.conductor.refusal = AgentIdentityRefused(host='compute-1')
+    agent.conductor.refusal = AgentIdentityRefused(host='compute-1', machine='node')
     assert agent.send_reports() == ['heartbeat']
     agent.conductor.refusal = None
     assert agent.send_reports()[0] == 'heartbeat'

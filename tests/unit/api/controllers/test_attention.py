@@ -147,4 +147,4 @@ def test_attention_takes_few_statements_for_any_rows(newest: Client) -> None:
     with statements(database) as sql:
         items = database.read(list_attention)
     assert len(items) > 40
-    assert len(sql) <= 14
+    assert len(sql) <= 15
