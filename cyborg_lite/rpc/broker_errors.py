@@ -43,6 +43,12 @@ _LIBRARY_LOGGER: Final = 'oslo.messaging._drivers.impl_rabbit'
 def explain_error(error: BaseException) -> str | None:
     """Return what to change in the configuration, or None for another error."""
     if isinstance(error, OSError) and error.filename is not None:
+        if str(error.filename).startswith('/proc/'):
+            # oslo.messaging reads the start time of the leader of the process group.
+            return (
+                'The process that started this daemon has ended, and oslo.messaging '
+                'needs it. Start the daemon by systemd or by setsid.'
+            )
         return (
             f'The daemon cannot open {error.filename}: {error.strerror}. Check '
             '[oslo_concurrency] lock_path.'

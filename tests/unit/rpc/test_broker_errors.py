@@ -81,3 +81,10 @@ def test_explain_error_names_lock_file_and_option() -> None:
     assert text is not None
     assert '/locks/reply: Permission denied' in text
     assert 'lock_path' in text
+
+
+def test_explain_error_names_process_group_without_leader() -> None:
+    error = FileNotFoundError(2, 'No such file or directory', '/proc/17/stat')
+    text = broker_errors.explain_error(error) or ''
+    assert 'setsid' in text
+    assert 'lock_path' not in text
