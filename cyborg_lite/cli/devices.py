@@ -162,7 +162,7 @@ class RetryClean(ListCommand):
     """Clean units of a device again, and list the units.
 
     The units are those whose cleaning run has failed, and those that were used and have
-    the clean policy one-time.
+    the cleaning policy one-time.
     """
 
     def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -187,7 +187,7 @@ class AcceptClean(ApiCommand):
     """Declare units of a device clean. The service records the name.
 
     The units are those whose cleaning run has failed, and those that were used and have
-    the clean policy one-time.
+    the cleaning policy one-time.
     """
 
     def _add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -213,9 +213,9 @@ takes about 300 bytes in the database.
         default=400,
         min=1,
         help="""
-Days for which the record of a clean is kept after its end. The last record of each unit
-is kept as long as its device. Raise it if the proof that a unit was cleaned is needed
-for longer; a record takes about 1 kB in the database.
+Days for which the record of a cleaning run is kept after its end. The last record of
+each unit is kept as long as its device. Raise it if the proof that a unit was cleaned
+is needed for longer; a record takes about 1 kB in the database.
 """,
     ),
     cfg.IntOpt(

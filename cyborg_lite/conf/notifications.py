@@ -12,10 +12,11 @@ OPTIONS: Final[list[cfg.Opt]] = [
         'enabled',
         default=False,
         help="""
-Write a notification for each change of an ARQ, a device, a clean, a programming job or
-a device profile, and send it to a topic of the message broker. Set it to true on all
-conductors, and on hosts where cyborg-lite-manage is used, if another service consumes
-the topic, for example for billing. The broker keeps messages that nobody consumes.
+Write a notification for each change of an ARQ, a device, a cleaning run, a programming
+job or a device profile, and send it to a topic of the message broker. Set it to true on
+all conductors, and on hosts where cyborg-lite-manage is used, if another service
+consumes the topic, for example for billing. The broker keeps messages that nobody
+consumes.
 """,
     ),
     cfg.StrOpt(

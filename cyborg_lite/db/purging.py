@@ -77,7 +77,7 @@ def list_unused_provider_traits(
 
 
 def delete_old_cleanings(session: Session, before: datetime) -> int:
-    """Delete cleans that ended before a time, except the last one of each unit.
+    """Delete cleaning runs that ended before a time, except the last one of each unit.
 
     At most ``MAX_RECORDS`` are deleted. The record with the highest id stays, because
     each order for an agent must have a higher number than the orders before it.

@@ -233,7 +233,7 @@ class CleansHandles(Protocol):
         check that neither the host nor a guest uses the unit before it destroys data.
 
         :param name: of a step that ``list_clean_steps`` has returned
-        :param abort: set when an operator cancels the clean; only for abortable steps
+        :param abort: set when an operator cancels the run; only for abortable steps
         :returns: the tool with its version, for the record; empty: no tool was needed
         :raises DeviceBusy: the unit is in use; nothing has changed
         :raises CleanAborted: the step ended because of ``abort``

@@ -51,7 +51,7 @@ class DeviceInUse(Conflict):
 
 
 class CleanAborted(DriverError):
-    """A clean step ended before it was complete."""
+    """A cleaning step ended before it was complete."""
 
     message = 'The step was aborted by an operator.'
     advice = 'Retry the cleaning run, or accept the unit as clean.'

@@ -279,7 +279,7 @@ class ProgramPayload(JobPayload):
 
 @dataclass(frozen=True, slots=True)
 class CleanPayload(JobPayload):
-    """The attach handle to clean, and who has started the clean."""
+    """The attach handle to clean, and who has started the cleaning run."""
 
     TYPE = OperationKind.CLEANING
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policy rules for cleans of devices."""
+"""Policy rules for cleaning runs of devices."""
 
 from oslo_policy import policy
 
@@ -11,19 +11,19 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
         base.build_rule(
             'cyborg:cleaning:get_all',
             base.ADMIN,
-            'List the units of a device and their cleans.',
+            'List the units of a device and their cleaning runs.',
             'GET /v2/devices/{uuid}/cleanings',
         ),
         base.build_rule(
             'cyborg:cleaning:retry',
             base.ADMIN,
-            'Clean units again whose clean has failed, or that were for one use.',
+            'Clean units again whose cleaning has failed, or that were for one use.',
             'POST /v2/devices/{uuid}/cleanings/retry',
         ),
         base.build_rule(
             'cyborg:cleaning:accept',
             base.ADMIN,
-            'Declare units clean although no clean has succeeded.',
+            'Declare units clean although no cleaning run has succeeded.',
             'POST /v2/devices/{uuid}/cleanings/accept',
         ),
     ]

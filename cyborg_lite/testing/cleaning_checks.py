@@ -30,7 +30,7 @@ from cyborg_lite.testing.driver_checks import (
 from cyborg_lite.testing.fault_injection import FaultKind, FaultyKernel, ProcessCrash
 from cyborg_lite.testing.preparation_checks import build_handle
 
-_MAX_CHANGES: Final = 64  # of one clean
+_MAX_CHANGES: Final = 64  # of one cleaning run
 
 
 def check_clean_steps_are_declared(bench: Bench, root: Path) -> None:
@@ -63,7 +63,7 @@ def check_clean_is_repeatable(bench: Bench, root: Path) -> None:
                 is_text = isinstance(tool, str) and len(tool) <= MAX_TOOL
                 message = f'a step must return text of at most {MAX_TOOL} characters'
                 expect(is_text, message)
-    expect(discover(driver) == before, 'a clean changes the devices that are reported')
+    expect(discover(driver) == before, 'a cleaning run changes the reported devices')
 
 
 def check_failed_change_is_reported(bench: Bench, root: Path) -> None:
@@ -113,9 +113,9 @@ class _Setup:
 def _build_faulty_setups(
     bench: Bench, root: Path, fault: FaultKind
 ) -> Iterator[_Setup]:
-    """Yield a setup for each change of a clean, with the fault in this change."""
+    """Yield a setup for each change of a cleaning run, with the fault in it."""
     count = _count_changes(bench, root / 'count')
-    expect(0 < count <= _MAX_CHANGES, f'a clean makes {count} changes')
+    expect(0 < count <= _MAX_CHANGES, f'a cleaning run makes {count} changes')
     for at in range(count):
         setup, kernel = _build_setup(bench, root / f'change-{at}')
         kernel.at, kernel.fault = at, fault
@@ -123,7 +123,7 @@ def _build_faulty_setups(
 
 
 def _count_changes(bench: Bench, root: Path) -> int:
-    """Return the number of changes that the clean of one handle makes."""
+    """Return the number of changes that the cleaning run of one handle makes."""
     setup, kernel = _build_setup(bench, root)
     _clean(bench.make(setup.host), setup.handle)
     return kernel.changes
@@ -164,7 +164,7 @@ def _clean(driver: Driver, handle: AllocatedHandle) -> list[str]:
 def _as_cleaning(driver: Driver) -> CleansHandles:
     expect(
         isinstance(driver, CleansHandles),
-        'handles have a cleaning policy, but the driver has no clean steps',
+        'handles have a cleaning policy, but the driver has no cleaning steps',
     )
     assert isinstance(driver, CleansHandles)
     return driver

@@ -290,7 +290,7 @@ class Cloud:
         return self._database.read(cleanings.list_unclean_units)
 
     def list_cleanings(self) -> Sequence[CleaningRecord]:
-        """Return the cleans of all devices."""
+        """Return the cleaning runs of all devices."""
         records = self._database.read(devices.list_devices, Query())
         return [
             cleaning

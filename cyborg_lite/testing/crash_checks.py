@@ -134,9 +134,9 @@ def _check_free(cloud: Cloud) -> None:
     expect(not unclean, f'units are not clean: {", ".join(unclean)}')
     cleans = cloud.list_cleanings()
     is_complete = all(step.finished_at for clean in cleans for step in clean.steps)
-    expect(is_complete, 'the record of a clean has a step without an end')
+    expect(is_complete, 'the record of a cleaning run has a step without an end')
     states = {clean.state for clean in cleans}
     is_recorded = states <= {CleaningState.SUCCEEDED} and len(cleans) >= (
         cloud.expected_cleans
     )
-    expect(is_recorded, 'a clean is not recorded')
+    expect(is_recorded, 'a cleaning run is not recorded')

@@ -78,7 +78,7 @@ def refusals(folder: Path) -> Iterator[Callable[[str, bool], None]]:
 
 
 def find_operated(desk: Desk) -> str:
-    """Return the device whose modes and cleans the tests change."""
+    """Return the device whose modes and cleaning runs the tests change."""
     (uuid,) = (
         row['uuid'] for row in desk.read('device', 'list') if row['vendor'] == 'fa51'
     )
@@ -226,7 +226,7 @@ def test_failed_clean_is_retried_and_accepted(
         instance = cloud.boot(RESOURCE_CLASS)
         cloud.until(instance.is_resolved, 'Nova receives the event')
         instance.delete()
-        cloud.until(lambda: list_states() == ['clean_failed'], 'the clean fails')
+        cloud.until(lambda: list_states() == ['clean_failed'], 'the cleaning run fails')
 
     fail()
     retry = ('device', 'clean', 'retry', device, '--wait')

@@ -163,7 +163,7 @@ def _cleanings(recorder: Recorder, cloud: KeystoneCloud, path: str) -> None:
     recorder.ask('list_device_cleanings', path)
     _set_clean_state(cloud, 'used')
     recorder.ask('retry_device_cleanings', f'{path}/retry', {'unit': unit})
-    # The driver has no clean steps.
+    # The driver has no cleaning steps.
     _set_clean_state(cloud, 'clean')
 
 

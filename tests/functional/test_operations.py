@@ -188,7 +188,7 @@ def clean(site: Site, close: Callable[[], None]) -> Answer:
     refusal.touch()
     instance = create_bound_instance(site)
     instance.delete()
-    site.until(lambda: site.has_unit('clean_failed'), 'the clean fails')
+    site.until(lambda: site.has_unit('clean_failed'), 'the cleaning run fails')
     refusal.unlink()
     close()
     path = f'/v2/devices/{site.read_uuid("devices")}/cleanings/retry'

@@ -83,7 +83,7 @@ class SharedHost(VgpuHost):
 
 
 class PatientHost(DriveHost):
-    """Host with a drive whose clean may wait."""
+    """Host with a drive whose cleaning run may wait."""
 
     is_settled = True  # False: a job waits
 

@@ -84,7 +84,7 @@ class HandleRepair:
         abandoned = []
         while not self._abandoned.empty():
             abandoned.append(self._abandoned.get())
-        # A handle that was released meanwhile may be in a clean, or free.
+        # A handle that was released meanwhile may be in a cleaning run, or free.
         stored = self._cache.handles
         handles = [
             handle

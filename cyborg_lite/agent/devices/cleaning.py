@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cleans units in background threads, by calling the drivers.
 
-A clean destroys data, so a stale order must never start one. Orders are numbered: the
-agent ignores an order that is older than another one for the same unit. A start names
-the session of the agent process. An order from before a restart is therefore refused.
+A cleaning run destroys data, so a stale order must never start one. Orders are
+numbered: the agent ignores an order that is older than another one for the same unit. A
+start names the session of the agent process. An order from before a restart is
+therefore refused.
 
-Results are kept in memory only. After a restart the conductor orders the clean again,
-with the steps that it has stored as completed.
+Results are kept in memory only. After a restart the conductor orders the cleaning run
+again, with the steps that it has stored as completed.
 """
 
 import secrets
@@ -46,7 +47,7 @@ from cyborg_lite.rpc.interface import Agents
 
 LOG = log.getLogger(__name__)
 
-_RESULT_LIFETIME: Final = 3600.0  # seconds for which the result of a clean is valid
+_RESULT_LIFETIME: Final = 3600.0  # seconds for which a result is valid
 _LOCKED: Final = 'Another call changes the device.'
 
 
@@ -61,7 +62,7 @@ class _Run:
 
 
 def _start_thread(work: Callable[[], None], name: str) -> None:
-    """Run a clean in a daemon thread, because a step may never return."""
+    """Do a cleaning run in a daemon thread, because a step may never return."""
     threading.Thread(target=work, name=name, daemon=True).start()
 
 
@@ -76,7 +77,7 @@ class Cleaning:
         start_thread: Callable[[Callable[[], None], str], None] = _start_thread,
         read_clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._start_thread = start_thread  # starts the work of a clean, under a name
+        self._start_thread = start_thread  # starts a thread, under a name
         self._read_clock = read_clock
         self._discovery = discovery
         self._cache = cache  # the prepared handles, whose units must not be cleaned
@@ -94,7 +95,7 @@ class Cleaning:
 
     @serves_host(Agents.start_cleaning)
     def start(self, order: CleanOrder, session: str) -> CleanProgress:
-        """Start the clean in the background, unless it has started."""
+        """Start the cleaning run in the background, unless it has started."""
         driver = self._find_driver(order.handle)
         with self._guard:
             if session != self._session:
@@ -137,7 +138,7 @@ class Cleaning:
         return None if self._is_outdated(run, order) else run
 
     def _is_outdated(self, run: _Run, order: CleanOrder) -> bool:
-        """Check whether a result may be of an earlier clean with the same number.
+        """Check whether a result may be of an earlier run with the same number.
 
         A database that is restored from a backup uses numbers again. The unit then has
         data of another user. An unnecessary clean does no harm.
@@ -157,7 +158,7 @@ class Cleaning:
         if driver is None:
             raise DeviceGone(address=handle.control_address)
         if not isinstance(driver, CleansHandles):
-            reason = f'Driver {driver.NAME} declares no clean steps.'
+            reason = f'Driver {driver.NAME} declares no cleaning steps.'
             raise DriverError(reason=reason)
         return driver
 
@@ -177,7 +178,7 @@ class Cleaning:
         ):
             raise _refuse(order, 'an instance has the unit')
 
-    # --- the thread of a clean ---
+    # --- the thread of a cleaning run ---
 
     def _run(self, run: _Run, driver: CleansHandles) -> None:
         handle = run.order.handle
@@ -254,10 +255,10 @@ def check_steps(steps: Sequence[CleanStep]) -> None:
     """
     names = [step.name for step in steps]
     if not 1 <= len(set(names)) == len(names) <= MAX_STEPS:
-        reason = f'The driver declares {len(names)} clean steps, or a name twice.'
+        reason = f'The driver declares {len(names)} cleaning steps, or a name twice.'
         raise DriverError(reason=reason)
     if any(not 1 <= len(name) <= MAX_STEP_NAME for name in names):
-        raise DriverError(reason='The name of a clean step is empty or too long.')
+        raise DriverError(reason='The name of a cleaning step is empty or too long.')
 
 
 def _refuse(order: CleanOrder, reason: str) -> DriverError:

@@ -2,7 +2,7 @@
 """Locks of devices: one call of a driver at a time changes a device.
 
 One table serves all components of an agent: preparation, programming, cleaning and
-modes. A driver call may take hours, as a clean step, or never return, for example if
+modes. A driver call may take hours, as a cleaning step, or never return, for example if
 the kernel waits for a guest. The wait for a lock is therefore limited. Otherwise each
 repetition of a call would keep one more thread of the RPC server, until no device of
 the host can be used any more.

@@ -37,10 +37,10 @@ class CleaningCollection(_CleaningResource):
     @since(V2_7)
     @accepts(arguments=arguments.PAGES)
     def get(self, call: Call) -> CleaningList:
-        """List the units and the cleans of a device, the latest clean first.
+        """List the units and the cleaning runs of a device, the latest run first.
 
-        Each unit has the state of its cleaning, and each clean has its steps and its
-        result. Only administrators see the UUIDs in reasons and errors.
+        Each unit has the state of its cleaning, and each cleaning run has its steps and
+        its result. Only administrators see the UUIDs in reasons and errors.
         """
         uuid = self._select(call).device_uuid
         query = paging.build_history_query(call)
@@ -64,9 +64,9 @@ class RetryCleaning(_CleaningResource):
     def post(self, call: Call) -> None:
         """Clean units of a device again.
 
-        The service cleans the units whose clean has failed, and those that were used
-        and have the clean policy one-time. Without a unit in the body it cleans all
-        such units of the device. The response is 409 if the device has none.
+        The service cleans the units whose cleaning run has failed, and those that were
+        used and have the cleaning policy one-time. Without a unit in the body it cleans
+        all such units of the device. The response is 409 if the device has none.
         """
         actor = call.caller.user_id or 'unknown'
         operation = self.conductor.retry_cleaning(
@@ -85,10 +85,10 @@ class AcceptUnits(_CleaningResource):
     def post(self, call: Call) -> None:
         """Declare units of a device clean.
 
-        The units are those whose clean has failed, and those that were used and have
-        the clean policy one-time. The body names who has checked the units. Without a
-        unit in the body all such units of the device become clean. The response is 409
-        if the device has none.
+        The units are those whose cleaning run has failed, and those that were used and
+        have the cleaning policy one-time. The body names who has checked the units.
+        Without a unit in the body all such units of the device become clean. The
+        response is 409 if the device has none.
         """
         name = call.body['name'].strip()
         if not name or not is_storable(name):

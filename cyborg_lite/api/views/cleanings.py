@@ -41,7 +41,7 @@ class CleanStepView(View):
 
 
 class CleaningView(View):
-    """A clean of a unit, and who has started or accepted it.
+    """A cleaning run of a unit, and who has started or accepted it.
 
     ``step_count`` is the number of steps that the driver declares. Only administrators
     see the UUIDs in ``reason``, such as those of ARQs of all projects.
@@ -59,7 +59,7 @@ class CleaningView(View):
 
 
 class CleaningList(View):
-    """The units of a device, and a page of its cleans, the latest first."""
+    """The units of a device, and a page of its cleaning runs, the latest first."""
 
     _path = 'v2/devices/{uuid}/cleanings'
 

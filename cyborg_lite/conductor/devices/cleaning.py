@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clean job: has an agent clean a unit, then makes the unit available.
+"""The cleaning job: has an agent clean a unit, then makes the unit available.
 
-A clean takes minutes or hours. Each attempt at the job therefore starts the clean or
-reads its progress, stores it, and lets the job wait. The agent works in the background
-and loses all progress at a restart. The next attempt then orders the clean again, with
-the steps that are stored as completed.
+A cleaning run takes minutes or hours. Each attempt at the job therefore starts the
+cleaning run or reads its progress, stores it, and lets the job wait. The agent works in
+the background and loses all progress at a restart. The next attempt then orders the
+cleaning run again, with the steps that are stored as completed.
 """
 
 from typing import Final
@@ -50,7 +50,7 @@ _TO_START: Final = (CleanProgressState.UNKNOWN, CleanProgressState.WAITING)
 
 
 class CleanHandler:
-    """Runs clean jobs. The unit cannot be claimed until its job has succeeded."""
+    """Runs cleaning jobs. The unit cannot be claimed until its job has succeeded."""
 
     def __init__(
         self, database: Database, agents: Agents, placement: Placement
@@ -61,7 +61,7 @@ class CleanHandler:
         self._refused: set[str] = set()  # uuids of handles whose refusal is logged
 
     def run(self, job: Job) -> Job | None:
-        """Start the clean or read its progress, and store it."""
+        """Start the cleaning run or read its progress, and store it."""
         work = self._database.write(cleanings.begin_cleaning, job)
         if work is None:
             self._database.write(queue.finish_job, job)
@@ -71,10 +71,10 @@ class CleanHandler:
         return None
 
     def _ask(self, job: Job, work: CleanWork) -> CleanProgress:
-        """Return the progress of the clean; start it if it does not run.
+        """Return the progress of the cleaning run; start it if it does not run.
 
-        Two calls, because the agent must not start a clean by an order that was sent
-        to an earlier process of it.
+        Two calls, because the agent must not start a cleaning run by an order that was
+        sent to an earlier process of it.
         """
         context = request_context(job.request_id)
         host, order = work.order.handle.hostname, work.order
@@ -89,7 +89,7 @@ class CleanHandler:
     def _check_users(self, job: Job, work: CleanWork) -> None:
         """Check that no instance without an ARQ may use the unit.
 
-        The clean jobs of a database that was restored from a backup may be of an
+        The cleaning jobs of a database that was restored from a backup may be of an
         earlier use. Nova deletes the allocation of an instance shortly after its ARQs,
         so a new job waits for that.
 
@@ -180,14 +180,14 @@ def _choose_pause(job: Job) -> int:
 
 
 class CleaningService:
-    """Lists the cleans of a device, and carries out decisions of operators."""
+    """Lists the cleaning runs of a device, and carries out decisions of operators."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     @serves(Conductor.list_cleanings)
     def list(self, device_uuid: str, query: Query) -> DeviceCleanings:
-        """Return the units of a device and a page of its cleans."""
+        """Return the units of a device and a page of its cleaning runs."""
         return self._database.read(cleanings.list_cleanings, device_uuid, query)
 
     @serves(Conductor.retry_cleaning)

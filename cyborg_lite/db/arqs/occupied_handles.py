@@ -157,7 +157,7 @@ def _occupy(uuid: str, handle: HostHandle) -> Update:
 def vacate(session: Session, host: str, uuids: Collection[str]) -> None:
     """Make handles available that are no longer prepared on their host.
 
-    A unit whose driver declares clean steps is cleaned first.
+    A unit whose driver declares cleaning steps is cleaned first.
     """
     rows = session.execute(
         select(AttachHandle.uuid, AttachHandle.cleaning)

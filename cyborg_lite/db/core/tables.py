@@ -447,7 +447,7 @@ class AttachHandle(_Timed, Base):
 
 
 class Cleaning(Base):
-    """A clean of one unit; deleted with its device. It names no user of the unit."""
+    """A cleaning run of one unit; deleted with its device. It names no user."""
 
     __tablename__ = 'cleanings'
 

@@ -3,7 +3,8 @@
 
 A unit that is not clean has no ARQ, so its generation does not change. Each result is
 stored for this generation and by the process that holds the lease of the job. The row
-of a clean numbers the orders for the agent: a later clean has a higher number.
+of a cleaning run numbers the orders for the agent: a later cleaning run has a higher
+number.
 """
 
 from collections import defaultdict
@@ -100,11 +101,11 @@ _DIRTY: Final = and_(
 )
 
 
-# --- clean jobs ---
+# --- cleaning jobs ---
 
 
 def begin_cleaning(session: Session, job: Job) -> CleanWork | None:
-    """Return the clean that a job works on; store it at the first attempt.
+    """Return the cleaning run that a job works on; store it at the first attempt.
 
     :returns: None if the unit need not be cleaned any more
     :raises DeviceBusy: a job changes the device; the call may be repeated
@@ -135,7 +136,7 @@ def begin_cleaning(session: Session, job: Job) -> CleanWork | None:
 
 # Any, here and below: the columns of _UNITS.
 def _select_running(row: AnyRow) -> Select[*tuple[Any, ...]]:
-    """Return a SELECT of the last clean of a unit, if it has not ended."""
+    """Return a SELECT of the last cleaning run of a unit, if it has not ended."""
     return (
         select(Cleaning.id, Cleaning.uuid, Cleaning.steps)
         .where(
@@ -149,7 +150,7 @@ def _select_running(row: AnyRow) -> Select[*tuple[Any, ...]]:
 
 
 def _insert_record(session: Session, row: AnyRow, values: Mapping[str, Any]) -> None:
-    """Insert a clean of a unit.
+    """Insert a cleaning run of a unit.
 
     :param values: further columns of the record
     """
@@ -225,7 +226,7 @@ def _add_event(
 
 
 def _device_of(work: CleanWork) -> ScalarSelect[int]:
-    """Return SQL for the id of the device of a clean."""
+    """Return SQL for the id of the device of a cleaning run."""
     record = select(Cleaning.device_id).where(Cleaning.uuid == work.record_uuid)
     return record.scalar_subquery()
 
@@ -257,7 +258,7 @@ def _store_steps(
     progress: CleanProgress | None,
     values: Mapping[str, Any],
 ) -> None:
-    """Store the results of steps in the record of a clean, and in its operations.
+    """Store the results of steps in the record of the run, and in its operations.
 
     :param values: further columns of the record
     """
@@ -298,7 +299,7 @@ _CLEANINGS: Final = Collection(Cleaning, filters={})
 def list_cleanings(
     session: Session, device_uuid: str, query: Query = LATEST_FIRST
 ) -> DeviceCleanings:
-    """Return the units of a device and a page of its cleans.
+    """Return the units of a device and a page of its cleaning runs.
 
     :raises DeviceNotFound: no device has the uuid
     """
@@ -328,7 +329,7 @@ def retry_cleaning(
     A unit for one use is cleaned only by this call.
 
     :param actor: name of the operator
-    :param operation: that ends with the last clean
+    :param operation: that ends with the last cleaning run
     :raises DeviceNotFound: no device has the uuid
     :raises CleaningRefused: no selected unit waits for an operator
     """

@@ -650,7 +650,7 @@ def release_job(handle_uuid: str, hostname: str, request_id: str | None) -> NewJ
 def clean_job(handle_uuid: str, hostname: str, actor: str) -> NewJob:
     """Return the job that has a host clean a unit; one job for each handle.
 
-    The job carries no request, because the record of a clean names no tenant.
+    The job carries no request, because the record of a cleaning run names no tenant.
 
     :param actor: the operator who starts it, or ``CONDUCTOR_ACTOR``
     """

@@ -37,7 +37,7 @@ devname are those of [pci] device_spec of Nova; class is the first digits of
 the class code. A physical function that has virtual functions is shared by
 them. Further keys: resource_class, traits, device_type, managed,
 physical_network, and cleaning, which is never, after-use, always or one-time.
-A clean resets the function, or erases an NVMe drive. Example:
+A cleaning run resets the function, or erases an NVMe drive. Example:
 {"vendor_id": "1d55", "product_id": "1001", "resource_class": "CUSTOM_DSP"}
 """,
 )

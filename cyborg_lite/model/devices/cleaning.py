@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cleaning of units between two users: steps, progress, states and records.
 
-A unit is what one attach handle gives to an instance. A clean is a series of steps that
-a driver declares. The agent runs the steps; the conductor stores their results.
+A unit is what one attach handle gives to an instance. A cleaning run is a series of
+steps that a driver declares. The agent runs the steps; the conductor stores their
+results.
 """
 
 import enum
@@ -22,7 +23,7 @@ MAX_ACTOR: Final = 255  # characters
 PROFILE_KEY: Final = 'cleaning'
 """The ``accel:`` key of a group that replaces the policy of the driver."""
 CONDUCTOR_ACTOR: Final = 'cyborg-lite'
-"""Actor of a clean that no operator has started."""
+"""Actor of a cleaning run that no operator has started."""
 
 
 class CleanState(enum.StrEnum):
@@ -30,9 +31,9 @@ class CleanState(enum.StrEnum):
 
     CLEAN = 'clean'
     DIRTY = 'dirty'
-    """A clean job works on the unit, or will."""
+    """A cleaning job works on the unit, or will."""
     FAILED = 'clean_failed'
-    """A step failed, or an operator cancelled the clean."""
+    """A step failed, or an operator cancelled the cleaning run."""
     USED = 'used'
     """The unit was for one use only."""
     OCCUPIED = 'occupied'
@@ -45,19 +46,19 @@ OPERATOR_STATES: Final = (CleanState.FAILED, CleanState.USED)
 
 @dataclass(frozen=True, slots=True)
 class CleanStep:
-    """A step of a clean, as a driver declares it."""
+    """A step of a cleaning run, as a driver declares it."""
 
-    name: str  # unique within the clean; lower case, for example 'sanitize'
+    name: str  # unique within the cleaning run; lower case, for example 'sanitize'
     destroys: str  # what is lost, for operators, for example 'all data of the drive'
     abortable: bool = False  # ``run_clean_step`` ends soon when it is told to abort
     seconds: int = 0  # rough duration; 0: less than a second
 
 
 class CleanProgressState(enum.StrEnum):
-    """State of a clean on its host."""
+    """State of a cleaning run on its host."""
 
     UNKNOWN = 'unknown'
-    """The agent process has not started the clean."""
+    """The agent process has not started the cleaning run."""
     RUNNING = 'running'
     WAITING = 'waiting'
     """The device is busy; the next start continues."""
@@ -80,7 +81,7 @@ class CleanStepResult:
 class CleanOrder:
     """An order of the conductor to clean a unit."""
 
-    number: int  # rises with each clean of the cloud
+    number: int  # rises with each cleaning run of the cloud
     handle: AllocatedHandle  # without an ARQ
     completed: tuple[str, ...] = ()  # names of steps that need not run again
 
@@ -93,7 +94,7 @@ class CleanProgress:
     session: str  # of the agent process; only a start with this value is accepted
     steps: tuple[CleanStep, ...] = ()  # all steps, as declared
     results: tuple[CleanStepResult, ...] = ()  # of steps that this process has started
-    reason: str = ''  # why the clean waits or has failed
+    reason: str = ''  # why the cleaning run waits or has failed
 
     @property
     def text(self) -> str:
@@ -143,7 +144,7 @@ class UnitState:
 
 @dataclass(frozen=True, slots=True)
 class DeviceCleanings:
-    """The units of a device and a page of their cleans."""
+    """The units of a device and a page of their cleaning runs."""
 
     units: tuple[UnitState, ...] = ()
     cleanings: tuple[CleaningRecord, ...] = ()
@@ -167,7 +168,7 @@ class UncleanUnit:
     unit: str  # key of the attach handle
     state: CleanState
     progress: str  # the running step, as ``i/n name``; empty: none
-    reason: str  # why the clean waits or has failed
+    reason: str  # why the cleaning run waits or has failed
     since: datetime  # the last change of the unit
 
 
@@ -182,8 +183,8 @@ _STATE_AFTER_USE: Final = {
 def choose_policy(driver: CleaningPolicy, group: Group) -> CleaningPolicy:
     """Return the policy for the use of a unit by an ARQ.
 
-    A driver without clean steps has the policy never. Then only one-time of the profile
-    has an effect.
+    A driver without cleaning steps has the policy never. Then only one-time of the
+    profile has an effect.
     """
     try:
         requested = CleaningPolicy(group.properties.get(PROFILE_KEY, driver))
@@ -202,7 +203,7 @@ def state_after_use(policy: CleaningPolicy) -> CleanState:
 def merge_results(
     stored: Sequence[CleanStepResult], reported: Sequence[CleanStepResult]
 ) -> tuple[CleanStepResult, ...]:
-    """Return the results of all agent processes that have worked on a clean.
+    """Return the results of all agent processes that have worked on a cleaning run.
 
     A step that a later process repeats replaces the earlier result.
     """
@@ -221,7 +222,7 @@ def list_completed(results: Sequence[CleanStepResult]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CleanWork:
-    """A clean that a conductor works on: the order and what is stored of it."""
+    """A cleaning run that a conductor works on: the order and what is stored of it."""
 
     order: CleanOrder
     record_uuid: str

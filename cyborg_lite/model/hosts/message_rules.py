@@ -100,7 +100,7 @@ def check_events(host: str, events: Sequence[HostEvent]) -> None:
 
 
 def check_clean_progress(progress: CleanProgress) -> None:
-    """Check that the progress of a clean can be stored.
+    """Check that the progress of a cleaning run can be stored.
 
     :raises InvalidInput: a value is invalid
     """

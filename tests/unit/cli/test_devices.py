@@ -33,7 +33,7 @@ AT = datetime(2026, 11, 21, tzinfo=UTC)
 
 @pytest.fixture
 def device(client: Client) -> str:
-    """Add a device with a unit whose clean has failed, and with two modes."""
+    """Add a device with a unit whose cleaning run has failed, and with two modes."""
     uuid = add_device(client.conductor.database).uuid
     unit = UnitState(UNIT, CleanState.FAILED, CleaningPolicy.AFTER_USE, 'refused')
     vf = OfferedInventory('CUSTOM_QAT', 16, ())

@@ -60,7 +60,7 @@ class Silent(Cleaning):
 
 
 class Leaving(Cleaning):
-    """Driver whose device is gone after a clean."""
+    """Driver whose device is gone after a cleaning run."""
 
     def discover(self) -> Iterator[DiscoveryResult]:
         if not self.host.has(ERASED):
@@ -82,12 +82,16 @@ def test_correct_driver_passes(check: Check, tmp_path: Path) -> None:
     ('driver', 'check', 'words'),
     [
         (FileDriver, cleaning_checks.check_clean_is_repeatable, 'no handle'),
-        (Declaring, cleaning_checks.check_clean_is_repeatable, 'no clean steps'),
+        (Declaring, cleaning_checks.check_clean_is_repeatable, 'no cleaning steps'),
         (Nameless, cleaning_checks.check_clean_steps_are_declared, 'a name twice'),
         (Eager, cleaning_checks.check_clean_steps_are_declared, 'changes files'),
         (Raw, cleaning_checks.check_failed_change_is_reported, 'raises OSError'),
         (Silent, cleaning_checks.check_failed_change_is_reported, 'no DriverError'),
-        (Leaving, cleaning_checks.check_clean_is_repeatable, 'changes the devices'),
+        (
+            Leaving,
+            cleaning_checks.check_clean_is_repeatable,
+            'changes the reported devices',
+        ),
         (Leaving, cleaning_checks.check_crash_of_clean_is_recovered, 'after a crash'),
     ],
 )

@@ -186,7 +186,7 @@ def test_repair_handles_busy_device_is_neither_lost_nor_awaited(
 def test_release_abandoned_ignores_handle_that_was_released(
     context: RepairContext, driver: CheckingDriver, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A clean of the unit may run, and the driver must not touch the unit."""
+    """A cleaning run of the unit may run, and the driver must not touch the unit."""
     context.repair.release_later([handle(CARD, 'a'), handle(CARD, 'b')])
     context.preparation.release([handle(CARD, 'a')])
     driver.refusals['a'] = refusal()

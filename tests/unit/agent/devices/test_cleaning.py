@@ -59,12 +59,12 @@ def order(number: int = 1, uuid: str = 'handle-1', **fields: object) -> CleanOrd
 
 
 def start(cleaning: Cleaning, clean_order: CleanOrder) -> CleanProgress:
-    """Start a clean as the conductor does."""
+    """Start a cleaning run as the conductor does."""
     return cleaning.start(clean_order, cleaning.read(clean_order).session)
 
 
 def finish(cleaning: Cleaning, clean_order: CleanOrder) -> CleanProgress:
-    """Wait until the clean does not run any more; return its progress."""
+    """Wait until the cleaning run does not run any more; return its progress."""
     wait_until(lambda: cleaning.read(clean_order).state is not RUNNING)
     return cleaning.read(clean_order)
 
@@ -248,7 +248,7 @@ def test_device_without_cleaning_driver_is_refused(cache: Cache) -> None:
     with pytest.raises(DeviceGone):
         start(build(driver, cache), order())
     driver.results = [discovery_result()]
-    with pytest.raises(DriverError, match='declares no clean steps'):
+    with pytest.raises(DriverError, match='declares no cleaning steps'):
         start(build(driver, cache), order())
 
 

@@ -28,7 +28,7 @@ def newest(client: Client) -> Client:
 
 
 def add_failed(client: Client, reason: str = 'refused') -> str:
-    """Add a device with a unit whose clean has failed; return its path."""
+    """Add a device with a unit whose cleaning run has failed; return its path."""
     device = add_device(client.conductor.database)
     started = device.created_at
     step = CleanStepResult('sanitize', started, None, '', f'the drive: {reason}')
@@ -81,7 +81,7 @@ def test_cleanings_only_admin_sees_uuids_in_reasons(tmp_path: Path) -> None:
 
 
 def list_reasons(client: Client, path: str) -> list[str]:
-    """Return the reason of the unit, the error of the step, the reason of the clean."""
+    """Return the reason of the unit, the error of the step, the reason of the run."""
     view = client.get(path).json
     (unit,), (record,) = view['units'], view['cleanings']
     return [unit['reason'], record['steps'][0]['error'], record['reason']]

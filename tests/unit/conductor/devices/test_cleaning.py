@@ -94,14 +94,14 @@ def make_jobs_old(session: Session) -> None:
 def run(
     database: Database, agents: Agents, consumers: FakeConsumers | None = None
 ) -> None:
-    """Lease the clean job and run one attempt."""
+    """Lease the cleaning job and run one attempt."""
     handler = CleanHandler(database, agents, consumers or FakeConsumers())
     handlers: dict[str, Handler] = {OperationKind.CLEANING: handler}
     JobAttempts(database, handlers, Metrics()).run(lease_clean_job(database))
 
 
 def cancel(database: Database) -> None:
-    """Have an operator cancel the clean job."""
+    """Have an operator cancel the cleaning job."""
     (job,) = database.read(administration.list_jobs, [OperationKind.CLEANING])
     database.write(administration.cancel_job, job.uuid)
 
@@ -161,7 +161,7 @@ def test_retry_of_units_declared_clean_is_refused(database: Database) -> None:
 def test_unit_with_unknown_consumer_is_not_cleaned(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A restored database has the clean job of an earlier use."""
+    """A restored database has the cleaning job of an earlier use."""
     device = release_unit(database)
     (unit,) = read_units(database, device)
     provider = database.read(find_provider, device)

@@ -127,7 +127,7 @@ def create_devices(database: Database) -> list[int]:
 def add_cleans(
     database: Database, device: int, unit: str, days: list[int | None]
 ) -> None:
-    """Add a clean of a unit for each age in days since its end; None: it is running."""
+    """Add a cleaning run for each age in days since its end; None: it is running."""
     rows: list[dict[str, Any]] = [
         {
             'uuid': str(uuid4()),
@@ -147,7 +147,7 @@ def add_cleans(
 
 
 def list_cleans(database: Database) -> list[tuple[int, str, int | None]]:
-    """Return device, unit and days since the end of the cleans, oldest first."""
+    """Return device, unit and days since the end of the cleaning runs, oldest first."""
     rows = database.read(
         lambda session: session.execute(
             select(Cleaning.device_id, Cleaning.unit, Cleaning.finished_at).order_by(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unclean units: withheld after a use, until a clean or an operator frees them."""
+"""Unclean units: withheld after a use, until cleaning or an operator frees them."""
 
 from dataclasses import asdict, replace
 
@@ -41,7 +41,7 @@ UNKNOWN = '8d3cf1c3-0000-4000-8000-000000000000'
 
 
 def begin(database: Database) -> tuple[Job, CleanWork]:
-    """Lease the clean job and return it with its work."""
+    """Lease the cleaning job and return it with its work."""
     job = lease_clean_job(database)
     work = database.write(cleanings.begin_cleaning, job)
     assert work is not None
@@ -49,7 +49,7 @@ def begin(database: Database) -> tuple[Job, CleanWork]:
 
 
 def fail_clean(database: Database) -> None:
-    """End the clean job with a failure of its first step."""
+    """End the cleaning job with a failure of its first step."""
     job, work = begin(database)
     progress = build_progress(FAILED, reason='medium error')
     database.write(cleanings.record_clean_failure, job, work, 'medium error', progress)
@@ -107,7 +107,7 @@ def test_dirty_unit_gone_is_deleted_when_accepted(database: Database) -> None:
     assert read_units(database, device) == []
 
 
-# --- clean jobs -----------------------------------------------------------------------
+# --- cleaning jobs --------------------------------------------------------------------
 
 
 def test_clean_result_of_lost_lease_is_refused(database: Database) -> None:

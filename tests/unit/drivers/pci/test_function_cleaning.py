@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the clean steps of any PCI function."""
+"""Tests of the cleaning steps of any PCI function."""
 
 import errno
 import json

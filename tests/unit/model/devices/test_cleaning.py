@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the progress of a clean."""
+"""Tests of the progress of a cleaning run."""
 
 from datetime import UTC, datetime
 
