@@ -33,6 +33,6 @@ def test_seed_has_one_log() -> None:
 # The model finds shared-preparation.
 @pytest.mark.parametrize('weakness', sorted(WEAKNESSES.keys() - {'shared-preparation'}))
 def test_planted_weakness_is_found(weakness: str) -> None:
-    process = simulate('1-12', '--weakness', weakness)
+    process = simulate('1-24', '--weakness', weakness)
     assert process.returncode == 0, process.stdout + process.stderr
     assert 'itself has failed' not in process.stdout
