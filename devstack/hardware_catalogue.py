@@ -52,7 +52,6 @@ Action                 Effect
 ``degrade``            health ``degraded``; the device is still offered
 ``withhold``           health ``withheld``, or ``failed`` if the severity is ``fatal``,
                        until the rule does not hold any more
-``reset-and-retest``   as ``withhold``
 ``quarantine``         no new instance gets the device until an operator runs
                        ``openstack accelerator device clear``; a card with a serial
                        number keeps the quarantine in another slot or host

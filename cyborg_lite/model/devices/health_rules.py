@@ -23,8 +23,6 @@ class Action(enum.StrEnum):
     """The health of the device is degraded. It is still offered."""
     WITHHOLD = 'withhold'
     """No new instance gets the device until the rule does not hold any more."""
-    RESET = 'reset-and-retest'
-    """As WITHHOLD. A reset of the unused device with proof ends it before."""
     QUARANTINE = 'quarantine'
     """No new instance gets the device until an operator ends the quarantine."""
 
@@ -70,7 +68,7 @@ class HealthRule:
 
         A quarantine is no health: the conductor stores it.
         """
-        if self.action in (Action.WITHHOLD, Action.RESET):
+        if self.action is Action.WITHHOLD:
             is_fatal = self.severity is HardwareState.FATAL
             return Health.FAILED if is_fatal else Health.WITHHELD
         return Health.DEGRADED if self.action is Action.DEGRADE else Health.OK

@@ -42,9 +42,9 @@ def dispatcher(cache: Cache, journal: Journal, tmp_path: Path) -> Dispatcher:
     return Dispatcher(AGENTS, [preparation])
 
 
-def _is_served(bus: transport.Transport) -> bool:
+def _is_served(bus: transport.Transport, timeout: float = 0.2) -> bool:
     try:
-        connect_agents(bus, 0.2).release(daemon_context(), 'compute-1', [])
+        connect_agents(bus, timeout).release(daemon_context(), 'compute-1', [])
     except HostAway:
         return False
     return True
@@ -58,11 +58,11 @@ def test_gate_serves_only_while_accepted(
     assert not _is_served(bus)
     gate.set_accepted(True)
     gate.set_accepted(True)
-    assert _is_served(bus)
+    assert _is_served(bus, 60.0)
     gate.set_accepted(False)
     assert not _is_served(bus)
     gate.set_accepted(True)
-    assert _is_served(bus)
+    assert _is_served(bus, 60.0)
     gate.close()
     gate.set_accepted(True)
     gate.wait()
@@ -76,6 +76,6 @@ def test_gate_accepted_before_endpoints_serves_then(
     gate.set_accepted(True)
     assert not _is_served(bus)
     gate.set_services(dispatcher)
-    assert _is_served(bus)
+    assert _is_served(bus, 60.0)
     gate.close()
     gate.wait()

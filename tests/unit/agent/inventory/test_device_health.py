@@ -198,10 +198,10 @@ def test_log_line_counts_once_across_restart(site: Site) -> None:
 
 
 def test_log_of_new_boot_begins_anew(site: Site) -> None:
-    site.log(xid(48, record=9))
+    site.log(xid(74, record=9))
     assert site.assess() is Health.WITHHELD
     site.boot('b2')
-    site.log(xid(48, record=1))
+    site.log(xid(74, record=1))
     assert site.assess() is Health.WITHHELD
 
 
@@ -215,7 +215,7 @@ def test_unreadable_log_changes_no_device(site: Site) -> None:
     def read(after: int) -> Sequence[LogLine]:
         raise PermissionError
 
-    site.log(xid(48))
+    site.log(xid(74))
     site.health.read_log(read)
     assert site.assess() is Health.WITHHELD
 

@@ -9,7 +9,7 @@ import pytest
 from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.nvidia.sriov_manage import SriovManage
-from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone
+from cyborg_lite.errors.drivers import DeviceBusy, ToolMissing
 from tests.doubles.file_driver import FileKernel
 
 CARD = '0000:82:00.0'
@@ -52,9 +52,9 @@ def test_enable_other_failure_raises_without_retry(
     assert len(kernel.commands) == 1
 
 
-def test_enable_missing_tool_raises_device_gone(
+def test_enable_names_missing_tool(
     card: PciFunction, tmp_path: Path
 ) -> None:
     kernel = ToolKernel(FileNotFoundError(2, 'No such file or directory'))
-    with pytest.raises(DeviceGone):
+    with pytest.raises(ToolMissing):
         build_tool(kernel, tmp_path).enable(card)
