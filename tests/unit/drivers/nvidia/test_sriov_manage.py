@@ -52,9 +52,7 @@ def test_enable_other_failure_raises_without_retry(
     assert len(kernel.commands) == 1
 
 
-def test_enable_names_missing_tool(
-    card: PciFunction, tmp_path: Path
-) -> None:
+def test_enable_names_missing_tool(card: PciFunction, tmp_path: Path) -> None:
     kernel = ToolKernel(FileNotFoundError(2, 'No such file or directory'))
     with pytest.raises(ToolMissing):
         build_tool(kernel, tmp_path).enable(card)
