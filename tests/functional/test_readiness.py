@@ -5,8 +5,8 @@ Each test has a virtual host of its own, because the conductors of two clouds wo
 share one queue.
 """
 
-import json
 import platform
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -90,11 +90,9 @@ def test_agent_of_same_name_is_not_ready(
     assert not lines_of(twin, 'Ready.')
     [line] = cloud.until(lambda: lines_of(first, 'is refused'))
     reason = line[line.index('Two agents have the name') :]
-    identities = [
-        json.loads((cloud.directory / name / 'identity.json').read_text())['uuid']
-        for name in ('agent', 'twin')
-    ]
-    assert all(identity[:8] in reason for identity in identities)
+    states = [cloud.directory / name / 'identity.json' for name in ('agent', 'twin')]
+    identities = [re.search('[0-9a-f]{8}(?=-)', file.read_text()) for file in states]
+    assert all(match and f'({match[0]})' in reason for match in identities)
     assert reason.count(platform.node()) == 2
     assert f'duplicate_agent on host {cloud.host}' in status(cloud)
     assert reason in status(cloud)
