@@ -43,7 +43,7 @@ class FaultLog:
         self._lock = threading.Lock()
         # Reasons of the faults that are not written yet; empty: the fault has ended.
         self._reasons: dict[FaultKey, str] = {}
-        self._sent: set[Fault] = set()  # of which the first agent was warned
+        self._warnings: set[Fault] = set()  # of which the first agent was warned
 
     def note(self, kind: AttentionKind, host: str, name: str, reason: str) -> None:
         """Note that a fault exists now.
@@ -100,7 +100,7 @@ class FaultLog:
         self._database.write(faults.record_faults, current, former, self._lifetime)
         for fault in current:
             is_duplicate = fault.kind == AttentionKind.DUPLICATE_AGENT
-            if is_duplicate and self.agents is not None and fault not in self._sent:
-                self._sent.add(fault)
+            if is_duplicate and self.agents is not None and fault not in self._warnings:
+                self._warnings.add(fault)
                 with suppress(HostAway):
                     self.agents.warn(daemon_context(), fault.host, fault.reason)
