@@ -93,9 +93,9 @@ def _forget_host(recorder: Recorder, cloud: KeystoneCloud) -> None:
     with closing(sqlite3.connect(cloud.directory / 'db.sqlite')) as database, database:
         database.executemany(
             'INSERT INTO services (uuid, binary, host, version, state, started_at, '
-            'heartbeat_at, audited_at, last_event, report_number) '
+            'heartbeat_at, audited_at, machine, last_event, report_number) '
             'SELECT ?, ?, ?, version, ?, '
-            'started_at, heartbeat_at, audited_at, 0, 0 FROM services '
+            'started_at, heartbeat_at, audited_at, machine, 0, 0 FROM services '
             "WHERE binary = 'cyborg-lite-agent'",
             [
                 (service, 'cyborg-lite-conductor', 'gone-controller', 'down'),
