@@ -209,8 +209,8 @@ def forget(site: Site, close: Callable[[], None]) -> Answer:
     with closing(sqlite3.connect(site.directory / 'db.sqlite')) as database, database:
         database.execute(
             f'INSERT INTO services (uuid, binary, host, state, {columns}, last_event, '
-            f"report_number) SELECT ?, binary, ?, 'down', {columns}, 0, 0 "
-            "FROM services WHERE binary = 'cyborg-lite-agent' LIMIT 1",
+            f"report_number) SELECT ?, 'cyborg-lite-agent', ?, 'down', {columns}, 0, 0 "
+            'FROM services LIMIT 1',
             (str(uuid4()), _GONE),
         )
     close()
