@@ -22,8 +22,8 @@ _TOOLS: Final = ('nvme', 'blkdiscard')
 # Commands of the tools that destroy no data; all others are checked.
 _HARMLESS: Final = frozenset(
     {
-        *('version', '--version', 'id-ctrl', 'id-ns', 'list-ns', 'sanitize-log'),
-        *('create-ns', 'attach-ns', 'ns-rescan'),
+        *('version', '--version', 'id-ctrl', 'id-ns', 'list-ns', 'smart-log'),
+        *('sanitize-log', 'create-ns', 'attach-ns', 'ns-rescan'),
     }
 )
 _DEVICE: Final = re.compile(r'/dev/(nvme\d+)(n\d+)?')

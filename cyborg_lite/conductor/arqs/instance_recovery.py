@@ -113,14 +113,12 @@ class InstanceRecovery:
             for item in instances.values()
             if item is not None and item.device_profile is not None
         }
-        suspects, uuids = (
-            facts.list_suspects(),
-            [item.arq_uuid for item in prepared or ()],
-        )
+        suspects = facts.list_suspects()
+        arq_uuids = [item.arq_uuid for item in prepared or ()]
         return replace(
             facts,
             instances=instances,
-            arqs=self.database.read(store.list_arqs, suspects, uuids),
+            arqs=self.database.read(store.list_arqs, suspects, arq_uuids),
             profiles=self.database.read(store.list_profiles, profiles),
             is_quarantined=self.find_quarantine() is not None,
         )

@@ -118,8 +118,9 @@ class CachedReadings:
         return self._readings.get(address, {})
 
     def refresh(self, address: str) -> None:
-        """Read a device and cache the result, unless a read is running."""
+        """Read a device and cache the result; try again later if another read runs."""
         if not self._open.acquire(blocking=False):
+            self._due.pop(address, None)
             return
         try:
             self._readings[address] = self._read(address)

@@ -391,14 +391,14 @@ class _Planner:
         names = {arq.uuid for arq in arqs}
         names |= {arq.handle.uuid for arq in arqs if arq.handle is not None}
         for unit in self._facts.units:
-            is_taken_uuids = unit.uuid in units
-            if is_taken_uuids and unit.arq_uuid and not self._is_outdated(unit):
+            is_chosen = unit.uuid in units
+            if is_chosen and unit.arq_uuid and not self._is_outdated(unit):
                 return (
                     f'ARQ {unit.arq_uuid} of instance {unit.instance_uuid} owns unit '
                     f'{unit.key} in the database, and neither Nova nor Placement says '
                     'that the instance has left it.'
                 )
-            if not is_taken_uuids and names & {unit.arq_uuid, unit.uuid}:
+            if not is_chosen and names & {unit.arq_uuid, unit.uuid}:
                 return f'Unit {unit.key} has the same ARQ or uuid in the database.'
         return ''
 

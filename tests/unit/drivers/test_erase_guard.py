@@ -20,6 +20,7 @@ _PART: Final = f'{_DISK}/nvme0n1p1'
 _SIZE: Final = 1 << 20
 _LINES: Final = """
 run /usr/sbin/nvme (version|id-ctrl /dev/nvme0|sanitize /dev/nvme0 --sanact=4)
+run /usr/sbin/nvme smart-log /dev/nvme0 --output-format=json
 run /usr/sbin/nvme (delete-ns /dev/nvme0 --namespace-id=1|write-zeroes)
 run /usr/sbin/nvme format /dev/[a-z0-9]+ --ses=1 --force
 run /usr/sbin/blkdiscard (--version|--zeroout /dev/[a-z0-9]+)
@@ -33,6 +34,7 @@ ERASES: Final = [
 QUERIES: Final = [
     ['nvme', 'version'],
     ['nvme', 'id-ctrl', '/dev/nvme0'],
+    ['nvme', 'smart-log', '/dev/nvme0', '--output-format=json'],
     ['blkdiscard', '--version'],
 ]
 

@@ -2,12 +2,13 @@
 """Tests of the telemetry that sysfs provides."""
 
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.drivers.host.telemetry import read_usage
+from cyborg_lite.drivers.host.telemetry import CachedReadings, read_usage
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import Health
 from tests.hosts import sysfs_tree
@@ -72,3 +73,33 @@ def test_read_usage_of_fpga_reads_both_monitors(host: Host) -> None:
     sysfs_tree.build('fpga-intel', host.root)
     usages = [read_usage(function) for function in host.pci_functions()]
     assert (52.0, 21.0) in [(usage.temperature, usage.power) for usage in usages]
+
+
+def test_reading_beside_another_one_is_tried_again() -> None:
+    """Otherwise the cards of one host that are due together would wait for ever."""
+    begun, ends, addresses = threading.Event(), threading.Event(), []
+
+    def read(address: str) -> dict[str, float]:
+        addresses.append(address)
+        begun.set()
+        ends.wait()
+        return {'temperature': 40.0}
+
+    cached = CachedReadings(read, 3600.0)
+    first = threading.Thread(target=cached.refresh, args=('0000:01:00.0',))
+    first.start()
+    begun.wait()
+    read_beside(cached)
+    assert addresses == ['0000:01:00.0']
+    ends.set()
+    first.join()
+    read_beside(cached)
+    assert cached.readings('0000:02:00.0') == {'temperature': 40.0}
+
+
+def read_beside(cached: CachedReadings) -> None:
+    """Request the readings of a second card, and wait for the read that this begins."""
+    before = {*threading.enumerate()}
+    cached.readings('0000:02:00.0')
+    for thread in {*threading.enumerate()} - before:
+        thread.join()
