@@ -35,6 +35,7 @@ from cyborg_lite.model.attention import (
     check_profiles,
 )
 from cyborg_lite.model.devices.cleaning import CleanState
+from cyborg_lite.model.hosts.faults import Fault
 from cyborg_lite.model.hosts.services import AGENT, ServiceState
 from cyborg_lite.model.jobs import JobState
 from cyborg_lite.model.operations import OperationKind
@@ -248,13 +249,15 @@ def _list_faults(session: Session) -> Iterator[AttentionItem]:
             AttentionKind(fault.kind),
             fault.since,
             ObjectType.SERVICE,
-            # The subcommand that prints the key of the daemon.
-            f'key {fault.host}'
-            if fault.host
-            else 'api-key'
-            if fault.kind == AttentionKind.OUTDATED_KEY
-            else fault.name,
+            _find_subject(fault),
             fault.name,
             fault.host,
             fault.reason,
         )
+
+
+def _find_subject(fault: Fault) -> str:
+    """Return the daemon, or for its outdated key the subcommand that prints the key."""
+    if fault.kind != AttentionKind.OUTDATED_KEY:
+        return fault.name
+    return f'key {fault.host}' if fault.host else 'api-key'

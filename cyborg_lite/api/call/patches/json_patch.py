@@ -13,9 +13,8 @@ from cyborg_lite.api.call.validation import Schema
 from cyborg_lite.errors.requests import InvalidBody, InvalidJsonPatch, PatchTestFailed
 from cyborg_lite.model.text import format_value
 
-_MAX_LENGTH: Final = (
-    262_144  # characters of the JSON of an object; `copy` may double it
-)
+# Characters of the JSON of an object, which `copy` may double.
+_MAX_LENGTH: Final = 262_144
 
 # RFC 6901, section 3.
 _POINTER: Final = {
