@@ -77,21 +77,21 @@ def test_read_usage_of_fpga_reads_both_monitors(host: Host) -> None:
 
 def test_reading_beside_another_one_is_tried_again() -> None:
     """Otherwise the cards of one host that are due together would wait for ever."""
-    begun, ends, addresses = threading.Event(), threading.Event(), []
+    start, end, addresses = threading.Event(), threading.Event(), []
 
     def read(address: str) -> dict[str, float]:
         addresses.append(address)
-        begun.set()
-        ends.wait()
+        start.set()
+        end.wait()
         return {'temperature': 40.0}
 
     cached = CachedReadings(read, 3600.0)
     first = threading.Thread(target=cached.refresh, args=('0000:01:00.0',))
     first.start()
-    begun.wait()
+    start.wait()
     read_beside(cached)
     assert addresses == ['0000:01:00.0']
-    ends.set()
+    end.set()
     first.join()
     read_beside(cached)
     assert cached.readings('0000:02:00.0') == {'temperature': 40.0}
