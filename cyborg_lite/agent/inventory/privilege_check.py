@@ -64,10 +64,14 @@ class PrivilegeCheck:
         return self._privileges.contain_card(address)
 
     def _load(self) -> None:
-        """Read the files if they have changed; an invalid one is logged then."""
+        """Read the files if they have changed; an unreadable one allows nothing."""
         directory = self._host.root / privileges.DIRECTORY
-        files = sorted(directory.iterdir()) if directory.is_dir() else []
-        version = [(file.name, file.stat().st_ctime_ns) for file in files]
+        try:
+            files = sorted(directory.iterdir()) if directory.is_dir() else []
+            version = [(file.name, file.stat().st_ctime_ns) for file in files]
+        except OSError:  # the next scan reads them again
+            self._version, self._privileges = None, privileges.Privileges()
+            return
         if version != self._version:
             self._version = version
             self._privileges = privileges.load(str(self._host.root))

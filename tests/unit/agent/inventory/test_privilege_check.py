@@ -11,6 +11,7 @@ from cyborg_lite.db.attention import list_attention
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.drivers.host.kernel import PCI_DEVICES
+from cyborg_lite.drivers.host.privileges import DIRECTORY
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.model.attention import AttentionKind
 from cyborg_lite.model.inventory.host_report import DiscoveryResult, Health, HostReport
@@ -63,3 +64,15 @@ def test_device_that_agent_does_not_change_needs_no_privileges(
     (device,) = build_report(1, 1).devices
     plain = replace(result, device=device)
     assert PrivilegeCheck(Host('compute-1', tmp_path)).amend(plain) == plain
+
+
+def test_unreadable_file_ends_no_scan(result: DiscoveryResult, tmp_path: Path) -> None:
+    install_privileges(tmp_path)
+    link = tmp_path / DIRECTORY / 'other.conf'
+    link.symlink_to('removed')
+    check = PrivilegeCheck(Host('compute-1', tmp_path))
+    device = check.amend(result).device
+    assert device is not None
+    assert device.health is Health.DEGRADED
+    link.unlink()
+    assert check.amend(result) == result
