@@ -280,7 +280,7 @@ def test_fatal_xid_quarantines_card_until_operator_clears(
 def test_transient_xid_withholds_card_until_acknowledged(host: FixtureAgent) -> None:
     host.switch_on()
     assert host.providers()[IDLE].free
-    log_xid(host, 48)
+    log_xid(host, 151)
     host.cloud.until(lambda: not host.providers()[IDLE].free, 'the card is withheld')
     acknowledge(host.state_path, IDLE)
     host.cloud.until(lambda: host.providers()[IDLE].free, 'the card is offered again')
