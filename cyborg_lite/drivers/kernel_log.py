@@ -76,10 +76,11 @@ def _read_records(path: str, after: int) -> Iterator[bytes]:
     if not stat.S_ISCHR(os.stat(path).st_mode):  # of an emulated host
         yield from Path(path).read_bytes().splitlines()
         return
-    file = _open(path, after)
+    file, buffer = _open(path, after), bytearray(_MAX_RECORD)
     for _ in range(_MAX_RECORDS):
         try:
-            record = os.read(file, _MAX_RECORD)
+            # With eventlet os.read would wait for the next record.
+            record = bytes(buffer[: os.readv(file, [buffer])])
         except BlockingIOError:
             return
         except BrokenPipeError:
