@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of agents to a whole conductor in this process."""
 
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,8 +69,10 @@ def test_conductor_is_reachable_and_listed(
 ) -> None:
     assert is_reachable(client, context)
     query = Query(filters={'binary': (CONDUCTOR,)})
-    (service,) = client.list_services(context, query)
-    assert service.host == 'controller-1'
+    # A thread writes the row after the start.
+    while not (services := client.list_services(context, query)):
+        time.sleep(0.01)
+    assert [service.host for service in services] == ['controller-1']
 
 
 def test_heartbeat_requires_unknown_report(
