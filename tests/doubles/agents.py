@@ -95,12 +95,12 @@ class FakeAgents(Agents):
             raise HostAway(host=host)
         return card
 
+    def list_modes(self, context: RequestContext, host: str) -> tuple[DeviceModes, ...]:
+        return ()
+
     # --- calls that only the doubles derived from this one answer ---
 
     def scan(self, context: RequestContext, host: str) -> str:
-        raise NotImplementedError
-
-    def list_modes(self, context: RequestContext, host: str) -> tuple[DeviceModes, ...]:
         raise NotImplementedError
 
     def set_mode(self, context: RequestContext, host: str, order: ModeOrder) -> Device:
