@@ -203,6 +203,7 @@ class ConductorSettings:
     reap_orphans: bool
     metrics_host: str
     metrics_ports: range  # empty: the metrics are not served
+    serves_each_device: bool  # in the metrics
     load_timeout: int
     largest_image: int  # bytes
     default_images: Sequence[str] = ()  # uuids of images for released regions
@@ -464,7 +465,10 @@ class ConductorService:
         :raises ConfigurationError: none of the ports is free
         """
         self._connections.placement.observe_requests(self._metrics.count_placement_call)
-        self._metrics.add_database_metrics(self._connections.database)
+        self._metrics.add_database_metrics(
+            self._connections.database,
+            serves_each_device=self._settings.serves_each_device,
+        )
         signer = find_signer(self._connections.transport)
         if signer is not None:
             signer.observe_refusals(self._note_refusal)

@@ -246,6 +246,16 @@ IP address or name on which metrics_port listens. The port requires no token. Se
 an address in a network that only the monitoring servers can reach.
 """,
     ),
+    cfg.BoolOpt(
+        'device_metrics',
+        default=False,
+        help="""
+Serve the health, the telemetry and the error counters of each device on metrics_port.
+If False, only devices whose health is neither ok nor busy have series of their own, and
+the others are counted by model and health. Each device has about 12 series, on each
+conductor. Turn it on if Prometheus can store them.
+""",
+    ),
     cfg.IntOpt(
         'agent_down_after',
         default=100,

@@ -168,6 +168,7 @@ class Cloud:
             reap_orphans=True,
             metrics_host='',
             metrics_ports=range(0),
+            serves_each_device=False,
             load_timeout=60,
             largest_image=1 << 20,
         )

@@ -133,6 +133,7 @@ def build(
         reap_orphans=conf.conductor.reap_orphans,
         metrics_host=conf.conductor.metrics_host,
         metrics_ports=_metrics_ports(conf),
+        serves_each_device=conf.conductor.device_metrics,
         load_timeout=conf.conductor.load_timeout,
         largest_image=conf.conductor.largest_image << 20,
         default_images=tuple(conf.conductor.default_images),

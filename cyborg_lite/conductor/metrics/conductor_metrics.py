@@ -189,10 +189,14 @@ class Metrics:
 
     # --- serving ---
 
-    def add_database_metrics(self, database: Database) -> None:
+    def add_database_metrics(
+        self, database: Database, *, serves_each_device: bool = False
+    ) -> None:
         """Add the job table and the devices, read from the database at each scrape."""
         self.registry.register(_JobCollector(database))
-        self.registry.register(DeviceCollector(database))
+        self.registry.register(
+            DeviceCollector(database, serves_each=serves_each_device)
+        )
         self.registry.register(CapacityCollector(database))
         self.registry.register(BacklogCollector(database))
         self.registry.register(AttentionCollector(database))

@@ -9,6 +9,7 @@ is usable again as soon as the device is.
 import functools
 import json
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -122,6 +123,13 @@ def list_devices(session: Session, query: Query) -> tuple[DeviceRecord, ...]:
         return rows, lambda row: _DEVICE.read(row, arqs=tuple(arqs.get(row.row_id, ())))
 
     return fill_page(query, _DEVICES, read)
+
+
+def count_devices(session: Session) -> Mapping[tuple[str, str], int]:
+    """Return the number of devices by model and health, in one SELECT."""
+    keys = Row.model, SHOWN_HEALTH.label('health')
+    rows = session.execute(select(*keys, func.count()).group_by(*keys))
+    return {(model, health): number for model, health, number in rows}
 
 
 def _arqs_by_device(session: Session, query: Query) -> dict[int, list[str]]:

@@ -74,6 +74,7 @@ _SETTINGS: Final = ConductorSettings(
     reap_orphans=False,
     metrics_host='127.0.0.1',
     metrics_ports=range(0),
+    serves_each_device=False,
     load_timeout=180,
     largest_image=1 << 30,
 )
