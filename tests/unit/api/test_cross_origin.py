@@ -6,7 +6,7 @@ from oslo_middleware import cors
 
 from cyborg_lite.api.app import assemble
 from tests.support.api.conductor import LocalConductor
-from tests.support.api.conversation import Client, build_configuration
+from tests.support.api.conversation import ADMIN, Client, Headers, build_configuration
 
 ORIGIN = 'https://horizon.example'
 
@@ -19,9 +19,16 @@ def build_client(origins: list[str]) -> Client:
     return Client(conductor, assemble(conf, conductor.client))
 
 
-@pytest.mark.parametrize('path', ['/devices', '/nothing'])
-def test_cors_allowed_origin_reads_responses_and_errors(path: str) -> None:
-    answer = build_client([ORIGIN]).get(path, headers={'Origin': ORIGIN})
+@pytest.mark.parametrize(
+    ('persona', 'path', 'status'),
+    [(ADMIN, '/devices', 200), (ADMIN, '/nothing', 404), ({}, '/devices', 401)],
+)
+def test_cors_allowed_origin_reads_responses_and_errors(
+    persona: Headers, path: str, status: int
+) -> None:
+    client = build_client([ORIGIN]).as_(persona)
+    answer = client.get(path, headers={'Origin': ORIGIN})
+    assert answer.status == status
     assert answer.headers['Access-Control-Allow-Origin'] == ORIGIN
     assert 'OpenStack-API-Version' in answer.headers['Access-Control-Expose-Headers']
     assert answer.headers['Vary'] == 'OpenStack-API-Version, Origin'

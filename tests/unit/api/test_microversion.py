@@ -91,17 +91,20 @@ def test_negotiate_bare_version_is_logged(caplog: pytest.LogCaptureFixture) -> N
 
 
 @pytest.mark.parametrize(
-    ('headers', 'path', 'status'),
+    ('headers', 'method', 'path', 'status'),
     [
-        (ADMIN, '/nothing', 404),
-        (ADMIN, '/devices?x=1', 400),
-        ({}, '/devices', 401),
+        (ADMIN, 'GET', '/nothing', 404),
+        (ADMIN, 'GET', '/devices?x=1', 400),
+        (ADMIN, 'PUT', '/devices', 405),
+        ({}, 'GET', '/devices', 401),
+        ({}, 'POST', '/device_profiles', 413),
     ],
 )
 def test_error_has_version_headers(
-    client: Client, headers: dict[str, str], path: str, status: int
+    client: Client, headers: dict[str, str], method: str, path: str, status: int
 ) -> None:
-    answer = client.as_(headers, '2.2').get(path)
+    raw = b' ' * 200_000 if status == 413 else None
+    answer = client.as_(headers, '2.2').send(method, path, raw=raw)
     assert answer.status == status
     assert answer.headers[HEADER] == 'accelerator 2.2'
     for name, value in EVERYWHERE.items():

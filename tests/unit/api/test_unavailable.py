@@ -10,7 +10,6 @@ from oslo_messaging.rpc import client as rpc_client
 
 from cyborg_lite.api import errors
 from cyborg_lite.api.app import assemble
-from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.interface import Conductor
@@ -48,11 +47,3 @@ def test_broker_unreachable_returns_503_at_once(unreachable: Conductor) -> None:
         assert answer.headers['Retry-After'] == str(errors.RETRY_AFTER)
         assert b'secret' not in answer.body
         assert b'127.0.0.1' not in answer.body
-
-
-def test_service_unavailable_has_retry_after(client: Client) -> None:
-    client.conductor.refusal = ServiceUnavailable(what='The database')
-    answer = client.get('/devices')
-    assert answer.status == 503
-    assert answer.headers['Retry-After'] == str(errors.RETRY_AFTER)
-    assert 'The database' in answer.fault

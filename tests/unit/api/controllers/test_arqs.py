@@ -518,22 +518,6 @@ def test_list_arqs_of_instance_is_one_call(nova: Client, bound: list[str]) -> No
     assert len(nova.conductor.callers) - before == 2
 
 
-@pytest.mark.parametrize(
-    ('method', 'path', 'allowed'),
-    [
-        ('PUT', '/accelerator_requests', 'GET, HEAD, POST, PATCH, DELETE'),
-        ('PUT', f'/accelerator_requests/{UNKNOWN}', 'GET, HEAD, PATCH, DELETE'),
-        ('POST', '/accelerator_requests/x', 'GET, HEAD, PATCH, DELETE'),
-    ],
-)
-def test_arqs_other_method_returns_405(
-    nova: Client, method: str, path: str, allowed: str
-) -> None:
-    answer = nova.send(method, path, {'device_profile_name': 'dp1'})
-    assert answer.status == 405
-    assert answer.headers['Allow'] == allowed
-
-
 def test_create_arqs_user_is_limited_and_nova_is_not(client: Client) -> None:
     """100 ARQs that were never bound are allowed by default."""
     client.create_profile('many', {'resources:FPGA': '60'})

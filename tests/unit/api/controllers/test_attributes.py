@@ -153,19 +153,3 @@ def test_delete_attribute_twice_returns_404(client: Client) -> None:
     assert (answer.status, answer.body) == (204, b'')
     for identifier in (uuid, UNKNOWN, 'x', '%00'):
         assert client.delete(f'/attributes/{identifier}').status == 404
-
-
-@pytest.mark.parametrize(
-    ('method', 'path'),
-    [
-        ('PUT', ''),
-        ('PATCH', ''),
-        ('DELETE', ''),
-        ('POST', f'/{UNKNOWN}'),
-        ('PATCH', '/x'),
-    ],
-)
-def test_attributes_other_method_returns_405(
-    client: Client, method: str, path: str
-) -> None:
-    assert client.send(method, f'/attributes{path}', BODY).status == 405

@@ -5,7 +5,7 @@ import pytest
 
 from cyborg_lite.model.bitstreams.listing import ListedBitstream
 from tests.builders.device_rows import add_deployable
-from tests.support.api.conversation import MANAGER, Client
+from tests.support.api.conversation import Client
 
 IMAGE = '47840318-1387-4d41-8b72-61a23362641d'
 
@@ -69,9 +69,3 @@ def test_list_bitstreams_invalid_argument_is_refused(
     newest: Client, path: str, status: int
 ) -> None:
     assert newest.get(path).status == status
-
-
-def test_list_bitstreams_requires_admin(newest: Client) -> None:
-    """The list contains images of all projects."""
-    assert newest.as_(MANAGER).get('/bitstreams').status == 403
-    assert newest.at('2.3').get('/bitstreams').status == 406

@@ -15,7 +15,7 @@ from cyborg_lite.model.devices.modes import (
 )
 from cyborg_lite.model.jobs import JobState
 from tests.builders.device_rows import add_device
-from tests.support.api.conversation import MANAGER, Client
+from tests.support.api.conversation import Client
 
 ARQ = 'd5ca2f11-3108-4426-a11c-a959987565df'
 _SYM = OfferedInventory('CUSTOM_QAT', 16, ('CUSTOM_QAT_SERVICE_SYM',))
@@ -102,9 +102,3 @@ def test_modes_need_new_version(newest: Client) -> None:
     path = add_modes(newest)
     older = newest.at('2.6')
     assert older.patch(path, patch('sym')).status == 406
-
-
-def test_modes_need_administrator(newest: Client) -> None:
-    path = add_modes(newest)
-    newest.headers.update(MANAGER)
-    assert newest.get(f'{path}/modes').status == 403

@@ -324,28 +324,6 @@ def test_delete_profile_in_use_returns_409(client: Client) -> None:
     assert 'dp1' in answer.fault
 
 
-@pytest.mark.parametrize(
-    'method', ['PUT', 'PATCH', 'OPTIONS', 'TRACE', 'BREW', 'context']
-)
-@pytest.mark.parametrize('path', ['/device_profiles', f'/device_profiles/{CHOSEN}'])
-def test_put_profile_returns_405(client: Client, method: str, path: str) -> None:
-    answer = client.send(method, path, [{}])
-    assert answer.status == 405
-    assert 'GET' in answer.headers['Allow']
-    assert method not in answer.headers['Allow']
-
-
-def test_post_to_profile_returns_405(client: Client) -> None:
-    answer = client.post('/device_profiles/anything', build_body())
-    assert answer.status == 405
-    assert answer.headers['Allow'] == 'GET, HEAD, DELETE'
-    assert not client.conductor.profiles
-
-
-def test_path_below_profile_returns_404(client: Client) -> None:
-    assert client.get(f'/device_profiles/{CHOSEN}/groups').status == 404
-
-
 def test_list_profiles_one_name_is_one_call(client: Client) -> None:
     """Nova sends ``GET ?name=`` without a version and requires at most one."""
     client.create_profile('dp1', {'resources:FPGA': 1}, {'resources:GPU': 2})
@@ -373,10 +351,3 @@ def test_list_profiles_paging_reaches_conductor(client: Client) -> None:
     assert names_read == names
     last = client.get('/device_profiles?sort_key=name&sort_dir=desc&limit=1')
     assert last.json['device_profiles'][0]['name'] == 'e'
-
-
-@pytest.mark.parametrize('version', ['2.0', '2.4', '2.7'])
-def test_create_without_groups_returns_400(client: Client, version: str) -> None:
-    answer = client.at(version).post('/device_profiles', [{'name': 'gpu'}])
-    assert answer.status == 400
-    assert 'groups must be a list of 1 to 32 objects' in answer.fault

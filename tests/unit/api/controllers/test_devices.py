@@ -177,27 +177,6 @@ def test_device_action_placement_conflict_returns_409(client: Client) -> None:
     assert client.post(f'/devices/{uuid}/disable').status == 409
 
 
-@pytest.mark.parametrize(
-    ('method', 'path', 'status'),
-    [
-        ('POST', '', 405),
-        ('POST', f'/{UNKNOWN}', 405),
-        ('PUT', f'/{UNKNOWN}', 405),
-        ('DELETE', f'/{UNKNOWN}', 405),
-        ('PATCH', f'/{UNKNOWN}', 405),
-        ('PATCH', '', 405),
-        ('DELETE', '', 405),
-        ('GET', f'/{UNKNOWN}/enable', 405),
-        ('POST', f'/{UNKNOWN}/explode', 404),
-        ('POST', f'/{UNKNOWN}/enable/now', 404),
-    ],
-)
-def test_devices_other_method_returns_405(
-    client: Client, method: str, path: str, status: int
-) -> None:
-    assert client.send(method, f'/devices{path}').status == status
-
-
 def test_show_device_without_board_info(client: Client) -> None:
     device = add_device(
         client.conductor.database, std_board_info=None, vendor_board_info=None

@@ -63,9 +63,3 @@ def test_access_unknown_profile_returns_404(newest: Client) -> None:
     assert newest.get(path).status == 404
     assert newest.post(path, {'projects': [PROJECT]}).status == 404
     assert newest.delete(f'{path}?value=x').status == 404
-
-
-def test_access_before_2_4_returns_406(private: Client) -> None:
-    answer = private.at('2.3').get('/device_profiles/dp1/access')
-    assert answer.status == 406
-    assert '2.4' in answer.fault

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the number of further servers with a device profile."""
 
-from typing import Any
-
 import pytest
 
 from cyborg_lite.model.capacity.explanations import ProviderCapacity
-from tests.support.api.conversation import MANAGER, Client
+from tests.support.api.conversation import Client
 
 PATH = '/device_profiles/dp1/capacity'
 
@@ -77,14 +75,3 @@ def test_capacity_invalid_request_is_refused(
     newest: Client, version: str, path: str, status: int
 ) -> None:
     assert newest.at(version).get(path).status == status
-
-
-def test_capacity_other_method_returns_405(newest: Client) -> None:
-    body: Any = {}
-    assert newest.post(PATH, body).status == 405
-
-
-def test_capacity_requires_admin(newest: Client) -> None:
-    answer = newest.as_(MANAGER).get(PATH)
-    assert answer.status == 403
-    assert 'cyborg:device_profile:capacity' in answer.fault

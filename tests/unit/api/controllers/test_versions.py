@@ -60,6 +60,7 @@ def test_version_documents_ignore_version_and_arguments(anonymous: Client) -> No
         '/v3',
         '/v2.json',
         '/v2/device_profiles.json',
+        '/v2/Devices',
         '/v2/foo',
         '/v2//devices',
         '/v2/devices//',
