@@ -39,8 +39,9 @@ class DeviceCollector(DatabaseCollector):
 
     def _add_samples(self, families: Sequence[GaugeMetricFamily]) -> None:
         count_family, health_family, usage_family, error_family = families
-        for labels, number in self._database.read(devices.count_devices).items():
-            count_family.add_metric(labels, number)
+        counts = self._database.read(devices.count_devices)
+        for (model, health), number in counts.items():
+            count_family.add_metric([model, health], number)
         unusual = Query({'health': tuple({*Health} - {*_USUAL_HEALTH})})
         query = Query() if self._serves_each else unusual
         for device in self._database.read(devices.list_devices, query):
