@@ -211,8 +211,11 @@ def _name_reply_queues(conf: cfg.ConfigOpts, *, is_daemon: bool) -> None:
     run under the same web server would share this file. The numbers start again for
     each process group, so a second command would take the queue of the first one.
     Therefore the name is that of the daemon, and the name for a command is random.
+    Agents in two containers of a machine differ in ``[DEFAULT] host`` only.
     """
     conf.register_opts(dict(opts.list_opts())[_RABBIT], _RABBIT)
+    if 'host' in conf:
+        conf.set_default('hostname', conf.host, _RABBIT)
     conf.set_default('processname', conf.prog, _RABBIT)
     if not is_daemon:
         conf.set_override('use_queue_manager', False, _RABBIT)

@@ -63,6 +63,15 @@ def test_reply_queue_of_daemon_has_its_name(conf: cfg.ConfigOpts, broker: str) -
     assert list_reply_queues(conf, broker, is_daemon=True) == name
 
 
+def test_reply_queues_of_agents_have_their_hosts(
+    conf: cfg.ConfigOpts, broker: str
+) -> None:
+    """Two containers on the network of one machine have the same host name."""
+    conf.register_opt(cfg.StrOpt('host', default='compute-2'))
+    name = 'reply_compute-2:cyborg-lite-test:1'
+    assert list_reply_queues(conf, broker, is_daemon=True) == name
+
+
 def test_reply_queue_of_command_is_random(conf: cfg.ConfigOpts, broker: str) -> None:
     """Two commands at the same time would get the replies of each other."""
     name = list_reply_queues(conf, broker, is_daemon=False)

@@ -7,6 +7,7 @@ conductor refuses a second agent with the same host name, by its identity.
 
 import fcntl
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -27,6 +28,7 @@ _DIRECTORY_MODE: Final = 0o700
 @dataclass(frozen=True, slots=True)
 class _Identity:
     uuid: UUID
+    inode: int = 0  # of the state directory, which a copy does not share
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +39,19 @@ class _Owner:
 def load_identity(directory: Path) -> str:
     """Return the identity in ``identity.json``; create it at the first start.
 
+    A copy of the directory on the same host gets an identity of its own. The conductor
+    then tells the agents apart.
+
     :param directory: of the state of the agent
     """
+    inode = 0
+    with suppress(OSError):
+        directory.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
+        inode = directory.stat().st_ino
     file = StateFile(directory / 'identity.json', _Identity)
     identity = file.read()
-    if identity is None:
-        identity = _Identity(uuid4())
+    if identity is None or identity.inode != inode:
+        identity = _Identity(uuid4(), inode)
         file.write(identity)
     return str(identity.uuid)
 

@@ -17,14 +17,18 @@ from cyborg_lite.api.server import ApiServer
 from cyborg_lite.cmd.daemons import api_application
 from cyborg_lite.cmd.daemons.api_application import BINARY
 from cyborg_lite.cmd.runner import daemon
+from cyborg_lite.errors.base import CyborgError
+from cyborg_lite.errors.daemons import MessageRefused
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_conductor
+from cyborg_lite.rpc.context import daemon_context
 
 __all__ = ['BINARY', 'ApiDaemon', 'build', 'main', 'runtime']
 
 _DESCRIPTION: Final = (
     'The daemon that serves the REST API of cyborg_lite. Any number may run.'
 )
+_CHECK_TIMEOUT: Final = 2.0  # seconds
 
 
 class ApiDaemon:
@@ -64,6 +68,21 @@ class ApiDaemon:
         limit = self._conf.oslo_middleware.max_request_body_size
         self._server = ApiServer(application, self._conf.api, limit)
         self._server.start()
+
+    def find_fault(self) -> str:
+        """Return why conductors refuse this API; empty: none does.
+
+        An API that no conductor answers is ready: it answers 503 until one starts.
+        """
+        if self._bus is None:
+            return ''
+        try:
+            connect_conductor(self._bus, _CHECK_TIMEOUT).echo(daemon_context())
+        except MessageRefused as error:
+            return error.full_text
+        except CyborgError:
+            return ''
+        return ''
 
     def list_threads(self) -> list[threading.Thread]:
         """Return the threads that run until the stop."""

@@ -43,6 +43,13 @@ def test_identity_is_kept(tmp_path: Path) -> None:
     assert load_identity(tmp_path / 'reinstalled') != identity
 
 
+def test_identity_of_copied_directory_differs(tmp_path: Path) -> None:
+    identity = load_identity(tmp_path / 'state')
+    shutil.copytree(tmp_path / 'state', tmp_path / 'copy')
+    assert load_identity(tmp_path / 'copy') not in ('', identity)
+    assert load_identity(tmp_path / 'state') == identity
+
+
 def test_identity_damaged_file_is_replaced(tmp_path: Path) -> None:
     identity = load_identity(tmp_path)
     (tmp_path / 'identity.json').write_text('{"v": 1, "content": {"uuid": "x"}}')
