@@ -8,6 +8,7 @@ accepts, or raises an error of ``cyborg_lite.errors``.
 import copy
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
+from http import HTTPStatus
 from typing import Any, Final, Self
 
 import requests
@@ -54,6 +55,7 @@ class Remote:
         # Called after each request with the method and the HTTP status; the status is
         # None if no response was received.
         self.observer: Callable[[str, int | None], None] | None = None
+        self._outage = ''  # that was logged; empty: the service answers
 
     def with_microversion(self, microversion: str) -> Self:
         """Return a copy that shares the connections and sends another microversion."""
@@ -100,9 +102,18 @@ class Remote:
         finally:
             if self.observer is not None:
                 self.observer(method, status)
+        if response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR and self._outage:
+            LOG.info('%s answers again', self.name)
+            self._outage = ''
         if response.status_code >= 300:
             self._check_answer(response, path, accept)
         return response
+
+    def _log_outage(self, outage: str, reason: object) -> None:
+        """Log once that the service fails, until it answers or fails otherwise."""
+        if outage != self._outage:
+            self._outage = outage
+            LOG.warning('%s %s: %s', self.name, outage, reason)
 
     def _check_answer(
         self, response: requests.Response, path: str, accept: Collection[int]
@@ -141,7 +152,7 @@ class Remote:
         """Convert a response with status 300 or above to an error."""
         status, reason = response.status_code, _error_text(response)
         if status >= 500:
-            LOG.warning('%s answered %s: %s', self.name, status, reason)
+            self._log_outage(f'answers {status}', reason)
             return ServiceUnavailable(what=self.name)
         return RemoteError(service=self.name, status=status, reason=reason)
 
@@ -162,7 +173,7 @@ class Remote:
                 service='Keystone', status=error.http_status, reason=error.message
             ) from error
         except (keystoneauth.ClientException, requests.RequestException) as error:
-            LOG.warning('%s does not answer: %s', self.name, error)
+            self._log_outage('does not answer', error)
             raise ServiceUnavailable(what=self.name) from error
 
 

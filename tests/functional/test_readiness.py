@@ -7,6 +7,7 @@ share one queue.
 
 import platform
 import re
+import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -76,6 +77,33 @@ def test_agent_with_wrong_key_is_not_ready(cloud: Cloud, tmp_path: Path) -> None
     assert cloud.provider_of('FPGA')
 
 
+def test_api_with_wrong_key_is_not_ready(cloud: Cloud, tmp_path: Path) -> None:
+    cloud.start('conductor')
+    right_key = Path(str(write_keys(tmp_path, cloud.host)['api']['key_file']))
+    key = tmp_path / 'wrong.key'
+    key.touch(0o600)
+    key.write_text(derive_key('s' * 32, Peer(Role.API, cloud.host)))
+    api = cloud.begin('api', 'api', [], {'api': {'key_file': key}})
+    [line] = cloud.until(lambda: lines_of(api, 'Not ready: '))
+    assert 'wrong signature, from api:' in line
+    assert not lines_of(api, 'Ready.')
+    key.write_text(right_key.read_text())
+    wait_until_ready(cloud, api)
+    assert cloud.api().ask('GET', '/v2/devices').status == 200
+
+
+def test_agent_with_copied_state_is_not_ready(cloud: Cloud) -> None:
+    cloud.start('conductor')
+    first = cloud.start('agent')
+    cloud.until(lambda: lines_of(first, 'Reported '))
+    copy = cloud.directory / 'copy'
+    shutil.copytree(cloud.directory / 'agent', copy)
+    twin = cloud.begin('twin', 'agent', [], {'agent': {'state_path': copy}})
+    cloud.until(lambda: lines_of(twin, 'has another agent'))
+    assert not lines_of(twin, 'Ready.')
+    assert cloud.until(lambda: lines_of(first, 'is refused'))
+
+
 def test_agent_of_same_name_is_not_ready(
     cloud: Cloud,
 ) -> None:
@@ -139,8 +167,12 @@ def test_conductor_without_placement_works_but_is_not_ready(
         assert cloud.api().ask('GET', '/v2/devices').status == 200
         cloud.until(lambda: 'not ready' in status(cloud).splitlines()[-4:][0])
         assert not lines_of(conductor, 'Ready.')
+        number = len(proxy.requests)
+        cloud.until(lambda: len(proxy.requests) > number + 1, 'it asks again')
+        assert len(lines_of(conductor, 'Placement does not answer: ')) == 1
         fates.append('passed')
         assert systemd.recv(1000) == b'READY=1\nSTATUS=Ready.'
+        assert lines_of(conductor, 'Placement answers again')
         assert cloud.provider_of('FPGA')
         cloud.until(lambda: 'not_ready' not in status(cloud))
         conductor.end()
