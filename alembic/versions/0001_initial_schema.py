@@ -544,6 +544,7 @@ def _create_attach_handles() -> None:
         _not_null('generation', sa.Integer),
         _not_null('bind_generation', sa.Integer),
         sa.Column('arq_uuid', sa.String(36), sa.ForeignKey('arqs.uuid'), unique=True),
+        sa.Column('place', sa.Integer),
         _not_null('cleaning', sa.String(16)),
         _not_null('clean_state', sa.String(16)),
         _not_null('clean_reason', sa.String(255)),

@@ -47,6 +47,14 @@ class PreparedHandles:
             if handle_address(handle.info) == address
         )
 
+    def list_placed(self, card: str) -> tuple[AllocatedHandle, ...]:
+        """Return the handles with a place on an elastic card."""
+        return tuple(
+            handle
+            for handle in self._handles.values()
+            if handle.control_address == card and handle.place is not None
+        )
+
     def has_any_on(self, card: str) -> bool:
         """Return True if a handle belongs to the card with this control address."""
         return any(handle.control_address == card for handle in self._handles.values())

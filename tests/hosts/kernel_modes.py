@@ -8,7 +8,8 @@ instances follow the MIG user guide of NVIDIA.
 import errno
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -70,23 +71,43 @@ class CardModes:
         assert tuple(arguments[:2]) == ('mig', '-i')
         directory = _find_mig_directory(self._root, arguments[2])
         self._divided.add(directory)
-        match arguments[3]:
-            case '-dci':
-                return 6, 'No compute instances found'
-            case '-dgi':
-                for instance in directory.glob('gi*'):
-                    shutil.rmtree(instance)
-                return 0, 'Successfully destroyed GPU instances'
-            case '-cgi':
-                return self._create_instance(directory, arguments[4])
-        return 2, 'Invalid option'
+        match arguments[3:]:
+            case ['-dgi']:
+                return self._destroy_instances(directory, directory.glob('gi*'))
+            case ['-gi', number, '-dgi']:
+                return self._destroy_instances(directory, [directory / f'gi{number}'])
+            case ['-cgi', profile]:
+                return self._create_instance(directory, profile)
+            case ['-lgi']:
+                return 0, '\n'.join(map(_describe_instance, directory.glob('gi*')))
+        return 6, 'No compute instances found'
+
+    def _destroy_instances(
+        self, directory: Path, instances: Iterable[Path]
+    ) -> tuple[int, str]:
+        """Destroy GPU instances, unless all of their profile have a vGPU."""
+        vgpus = Counter(
+            (link.resolve() / 'name').read_text().strip()
+            for link in (self._root / 'sys/bus/mdev/devices').glob('*/mdev_type')
+        )
+        for instance in instances:
+            profiles = Counter(map(_read_profile, directory.glob('gi*')))
+            profile = slices, size = _read_profile(instance)
+            name = f'GRID A100-{slices}-{size * _EIGHTH}C'
+            if vgpus[name] >= profiles[profile]:
+                return 19, 'Unable to destroy GPU instance: In use by another client'
+            shutil.rmtree(instance)
+        return 0, 'Successfully destroyed GPU instances'
 
     def _create_instance(self, directory: Path, profile: str) -> tuple[int, str]:
+        profile, _, start = profile.partition(':')
         slices, _, memory = profile.removesuffix('gb').partition('g.')
         size = int(memory) // _EIGHTH
         used = {int(name.name[2:]) for name in directory.glob('gi*')}
         blocked = {place for item in used for place in _list_relatives(item)}
         free = [place for place in _PLACES[size] if place not in blocked]
+        if start:
+            free = [place for place in free if _find_start(place) == int(start)]
         if not free:
             return 19, _NO_ROOM
         access = directory / f'gi{free[0]}/access'
@@ -134,20 +155,30 @@ class CardModes:
         return None
 
 
-def count_instances(root: Path, address: str) -> dict[int, int]:
-    """Return the number of GPU instances of a card, by eighths of its memory.
+def count_instances(root: Path, address: str) -> Counter[tuple[int, int]]:
+    """Return the number of GPU instances, by slices and eighths of the memory."""
+    return Counter(map(_read_profile, _find_mig_directory(root, address).glob('gi*')))
 
-    Those of four slices are left out.
-    """
-    directory = _find_mig_directory(root, address)
-    counts: dict[int, int] = {}
-    for instance in directory.glob('gi*'):
-        if 'Slices: 4' in (instance / 'access').read_text():
-            continue  # no type of the fixture uses it
-        number = int(instance.name[2:])
-        size = next(size for size, places in _PLACES.items() if number in places)
-        counts[size] = counts.get(size, 0) + 1
-    return counts
+
+def _read_profile(instance: Path) -> tuple[int, int]:
+    """Return the slices of a GPU instance, and its eighths of the memory."""
+    number = int(instance.name[2:])
+    size = next(size for size, places in _PLACES.items() if number in places)
+    slices = re.search(r'Slices: (\d)', (instance / 'access').read_text())
+    return int(slices[1]) if slices else min(size, 3), size
+
+
+def _describe_instance(instance: Path) -> str:
+    """Return a line of `nvidia-smi mig -lgi`."""
+    (slices, size), number = _read_profile(instance), int(instance.name[2:])
+    name, start = f'{slices}g.{size * _EIGHTH}gb', _find_start(number)
+    return f'|   0  MIG {name:15} {19:3} {number:8} {start:10}:{size}     |'
+
+
+def _find_start(place: int) -> int:
+    """Return the first eighth of the memory of a place in the tree of places."""
+    depth = (place + 1).bit_length() - 1
+    return (place + 1 - (1 << depth)) * (8 >> depth)
 
 
 def _find_mig_directory(root: Path, address: str) -> Path:

@@ -11,8 +11,16 @@ from tests.hosts import kernel_modes, sysfs_parts
 from tests.hosts.kernel_errors import fail
 from tests.hosts.sysfs_writer import Tree
 
-# Types of fixture cards in MIG mode, by address: eighths of the memory -> type.
-_INSTANCES: Final = {'0000:c1:00.0': {1: 'nvidia-474', 4: 'nvidia-476'}}
+# Types of fixture cards in MIG mode, by address, then by slices and eighths of memory.
+_INSTANCES: Final = {
+    '0000:c1:00.0': {
+        (1, 1): 'nvidia-474',
+        (2, 2): 'nvidia-475',
+        (3, 4): 'nvidia-476',
+        (4, 4): 'nvidia-477',
+        (7, 8): 'nvidia-478',
+    }
+}
 
 # L40S types: id -> name and GiB; the card has 48 GiB.
 _TYPES: Final = {
@@ -96,7 +104,7 @@ def _list_instances(card: Path) -> dict[str, int] | None:
         return None
     root = next(item.parent for item in card.parents if item.name == 'sys')
     counts = kernel_modes.count_instances(root, card.name)
-    return {types[size]: number for size, number in counts.items() if size in types}
+    return {types[key]: number for key, number in counts.items() if key in types}
 
 
 def _list_types(virtual: list[Path]) -> None:

@@ -20,6 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs.matching import Allocated, check_amounts, check_deployable
+from cyborg_lite.db.capacity import elastic_cards
 from cyborg_lite.db.core.change import change, values_by_row
 from cyborg_lite.db.core.incarnations import IS_QUARANTINED
 from cyborg_lite.db.core.tables import (
@@ -74,7 +75,9 @@ _TARGETS: Final = (
         Arq.hostname.label('chosen_host'),
         Arq.alternatives,
         Deployable.id.label('deployable_id'),
+        Deployable.device_id,
         Deployable.name,
+        elastic_cards.PLACES,
         Deployable.num_accelerators,
         Deployable.resource_class,
         Deployable.traits,
@@ -87,7 +90,6 @@ _TARGETS: Final = (
         Device.conflict,
         Device.quarantine,
         AttachHandle.id.label('unclean'),
-        Service.host,
         Service.state.label('agent'),
         LoadedRegion.unusable_reason,
         IS_QUARANTINED.label('is_quarantined'),
@@ -156,10 +158,18 @@ def claim_handles(
         allocated,
         [item.rp_uuid for item in targets if item.must_use_all],
     )
+    # Before the handles: two claims on one card must not wait for one another.
+    elastic_cards.lock_cards(session, with_handle)
     handles = _lock_free_handles(session, with_handle)
-    _claim(session, handles, generation)
+    places = elastic_cards.choose_places(session, with_handle)
+    _claim(session, handles, places, generation)
     # Free handles of a host that is down are reserved, and these are not free any more.
-    for hostname in {target.down_host for target in targets if target.down_host}:
+    # A unit of an elastic card leaves less room for units of other sizes.
+    for hostname in {
+        target.hostname
+        for target in targets
+        if target.is_host_down or target.places is not None
+    }:
         queue.add_job(session, queue.placement_sync_job(hostname))
     has_steps = any(handle.needs_steps for handle in handles.values())
     return has_steps or any(target.loads_bitstream for target in targets)
@@ -197,15 +207,14 @@ def _lock_arqs(session: Session, uuids: Sequence[str], generation: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Target:
+class _Target(elastic_cards.ElasticTarget):
     """An ARQ that is being bound, and the deployable that Nova has chosen for it."""
 
-    arq_uuid: str
-    rp_uuid: str
     resource_class: str
     deployable_id: int
     capacity: int
-    down_host: str | None  # None: the agent of the host is up
+    hostname: str
+    is_host_down: bool  # the agent of the host is down
     group_id: int
     group: Mapping[str, str]
     must_use_all: bool  # that the instance has allocated
@@ -268,10 +277,14 @@ def _target(row: Any) -> _Target:
     return _Target(
         row.uuid,
         row.device_rp_uuid,
+        row.name,
+        row.device_id,
+        row.places,
         valid_symbol(row.resource_class or ''),
         row.deployable_id,
         row.num_accelerators,
-        down_host=row.host if row.agent == ServiceState.DOWN else None,
+        row.hostname,
+        is_host_down=row.agent == ServiceState.DOWN,
         group_id=row.device_profile_group_id,
         group=row.device_profile_group,
         # Nova may have scheduled by former groups that need another number of units.
@@ -376,10 +389,17 @@ def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
 
 
 def _claim(
-    session: Session, handles: Mapping[str, _LockedHandle], generation: int
+    session: Session,
+    handles: Mapping[str, _LockedHandle],
+    places: Mapping[str, int | None],
+    generation: int,
 ) -> None:
     owners = {handle.id: uuid for uuid, handle in handles.items()}
-    statement, common = values_by_row(_CLAIM, AttachHandle.id, {'arq_uuid': owners})
+    columns: dict[str, Mapping[int, Any]] = {
+        'arq_uuid': owners,
+        'place': {key: places[uuid] for key, uuid in owners.items()},
+    }
+    statement, common = values_by_row(_CLAIM, AttachHandle.id, columns)
     values = {**common, 'ids': list(owners), 'bind_generation': generation}
     if change(session, statement, values) != len(owners):
         raise HandlesContended()

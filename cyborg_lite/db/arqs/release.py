@@ -328,8 +328,12 @@ def _free(session: Session, handles: Sequence[AllocatedHandle]) -> None:
     for hostname in {handle.hostname for handle in handles if handle.missing}:
         reports.delete_missing_handles(session, hostname)
     # Unclean units, and free handles of a host that is down, are reserved in Placement.
-    clean = by_state[CleanState.CLEAN]
-    usable = [handle for handle in clean if not handle.host_down]
+    # A free unit of an elastic card makes room for other sizes.
+    usable = [
+        handle
+        for handle in by_state[CleanState.CLEAN]
+        if not handle.host_down and handle.place is None
+    ]
     for hostname in {item.hostname for item in handles if item not in usable}:
         queue.add_job(session, queue.placement_sync_job(hostname))
 

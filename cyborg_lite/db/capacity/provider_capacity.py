@@ -9,6 +9,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Label, Row, case, func, or_, select
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db.capacity import elastic_cards
 from cyborg_lite.db.core.tables import (
     Allocation,
     Arq,
@@ -93,7 +94,8 @@ def list_provider_capacities(
 ) -> tuple[ProviderCapacity, ...]:
     """Return one capacity for each deployable that can be scheduled, in one SELECT.
 
-    A second SELECT reads the units that are not clean, if there are any.
+    A second SELECT reads the units that are not clean, and a third one those of
+    elastic cards, if there are any.
 
     :param active: selectors whose traits the capacities have where they match
     :param loadable: attributes of the bitstreams that fit, by uuid of the provider
@@ -105,6 +107,8 @@ def list_provider_capacities(
             *(getattr(Deployable, name) for name in _DEPLOYABLE_COLUMNS),
             *CLOSURE_COLUMNS,
             Device.hostname,
+            Deployable.device_id,
+            elastic_cards.PLACES,
             *selectors.ATTRIBUTES,
             func.coalesce(_UNOWNED.c.unowned, 0).label('unowned'),
         )
@@ -117,7 +121,14 @@ def list_provider_capacities(
         .where(Deployable.rp_uuid.is_not(None), Deployable.resource_class.is_not(None))
         .order_by(Device.hostname, Deployable.name)
     ).all()
-    capacities = tuple(_capacity(row, active, loadable) for row in rows)
+    fitting = elastic_cards.count_fitting(session, rows)
+    capacities = tuple(
+        replace(
+            _capacity(row, fitting.get(row.rp_uuid)),
+            traits=_list_traits(row, active, loadable),
+        )
+        for row in rows
+    )
     if not any(row.count_unclean for row in rows):
         return capacities
     units = cleanings.list_unclean_by_provider(session)
@@ -150,48 +161,54 @@ def _count(condition: ColumnElement[bool], name: str) -> Label[int]:
 
 
 # Any: the columns of list_provider_capacities.
-def _capacity(
-    row: Row[*tuple[Any, ...]],
-    active: Sequence[Selector],
-    loadable: Mapping[str, Sequence[str]],
-) -> ProviderCapacity:
+def _capacity(row: Row[*tuple[Any, ...]], fitting: int | None) -> ProviderCapacity:
+    """Return a capacity without its traits.
+
+    :param fitting: further units that fit on the card; None: the card is not elastic
+    """
     total, unowned = row.num_accelerators, int(row.unowned)
     reserved = min(total, row.reserved + int(row.count_unavailable))
     withholding = replace(
-        find_withholding(row), consumers=('',) * unowned, reserved=row.reserved
+        find_withholding(row),
+        consumers=('',) * unowned,
+        reserved=row.reserved,
+        fitting=fitting,
     )
     own = {state: int(getattr(row, f'count_{state}')) for state in _OWN_STATES}
-    traits = row.traits if isinstance(row.traits, list) else ()
+    free = max(0, total - reserved - int(row.count_owned) - unowned)
+    room = free if fitting is None else min(free, fitting)
     return ProviderCapacity(
         rp_uuid=row.rp_uuid,
         name=row.name,
         hostname=row.hostname,
         resource_class=valid_symbol(row.resource_class),
-        traits=frozenset(valid_symbol(str(trait)) for trait in traits)
-        | _select_traits(row, active, loadable)
-        | {OWNER_CYBORG},
+        traits=frozenset(),
         total=total,
-        free=max(0, total - reserved - int(row.count_owned) - unowned),
-        free_handles=own[Availability.FREE],
+        free=room,
+        free_handles=own[Availability.FREE] - (free - room),
         closed=withholding.closed,
         closed_text=withholding.closed_text,
         has_mdev=row.count_mdevs > 0,
         has_unmanaged=row.count_unmanaged > 0,
         unowned=unowned,
+        unfitting=free - room,
         states=settle(own, withholding),
     )
 
 
 # Any: the columns of list_provider_capacities.
-def _select_traits(
+def _list_traits(
     row: Row[*tuple[Any, ...]],
     active: Sequence[Selector],
     loadable: Mapping[str, Sequence[str]],
 ) -> frozenset[str]:
+    """Return the traits of the driver, and those of the selectors that match."""
+    reported = row.traits if isinstance(row.traits, list) else ()
+    traits = frozenset(valid_symbol(str(trait)) for trait in reported) | {OWNER_CYBORG}
     if not active:
-        return frozenset()
+        return traits
     attributes = selectors.list_attributes(row, loadable.get(row.rp_uuid))
-    return select_traits(active, attributes)
+    return traits | select_traits(active, attributes)
 
 
 # Any: a SELECT with CLOSURE_COLUMNS.

@@ -439,6 +439,9 @@ class AttachHandle(_Timed, Base):
     # The owner. Unique and a foreign key: the schema itself prevents that an ARQ owns
     # two handles, or is deleted while it owns one.
     arq_uuid: Mapped[str | None] = mapped_column(ForeignKey('arqs.uuid'), unique=True)
+    # First slot of the unit on an elastic card, chosen by the last claim. NULL: the
+    # card was not elastic.
+    place: Mapped[int | None]
     # When the unit is cleaned, as the driver reports it; a value of CleaningPolicy.
     cleaning: Mapped[str] = mapped_column(String(16), default='never')
     # A value of CleanState. While an ARQ owns the handle it is `clean`.

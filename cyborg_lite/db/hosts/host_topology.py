@@ -9,6 +9,7 @@ from typing import Any, Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
+from cyborg_lite.db.capacity import elastic_cards
 from cyborg_lite.db.capacity.provider_capacity import (
     CLOSURE_COLUMNS,
     UNIT_STATE,
@@ -121,6 +122,8 @@ def _list_units(
             *CLOSURE_COLUMNS,
             Deployable.reserved,
             Deployable.rp_uuid,
+            Deployable.device_id,
+            elastic_cards.PLACES,
             Arq.state.label('arq_state'),
             Arq.device_profile_name,
             Arq.instance_uuid,
@@ -137,13 +140,16 @@ def _list_units(
     units: dict[int, list[TopologyUnit]] = defaultdict(list)
     withholdings: dict[int, Withholding] = {}
     consumers = _list_consumers(session, hostname)
-    for row in session.execute(statement):
+    rows = session.execute(statement).all()
+    fitting = elastic_cards.count_fitting(session, rows)
+    for row in rows:
         deployable_id = row.AttachHandle.deployable_id
         units[deployable_id].append(_unit(row))
         withholdings[deployable_id] = replace(
             find_withholding(row),
             consumers=consumers[row.rp_uuid],
             reserved=row.reserved,
+            fitting=fitting.get(row.rp_uuid),
         )
     return {key: withhold(items, withholdings[key]) for key, items in units.items()}
 

@@ -6,7 +6,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Text, cast, exists, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    ScalarSelect,
+    Text,
+    cast,
+    exists,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from cyborg_lite import codec
@@ -45,23 +54,27 @@ _LATER_KEY: Final = 'later'  # of the one that compares bitstreams again
 _LATER_MS: Final = 300_000
 Groups = Sequence[Mapping[str, str]]
 
-GROUP_SIZE: Final = (
-    select(Attribute.value)
-    .where(
-        Attribute.deployable_id == Deployable.id,
-        Attribute.key == attribute_keys.GROUP_SIZE,
-        Attribute.reported.is_(True),
+
+def read_attribute(key: str) -> ScalarSelect[str]:
+    """Return SQL for an attribute of a deployable that its driver reports."""
+    return (
+        select(Attribute.value)
+        .where(
+            Attribute.deployable_id == Deployable.id,
+            Attribute.key == key,
+            Attribute.reported.is_(True),
+        )
+        .correlate(Deployable)
+        .scalar_subquery()
     )
-    .correlate(Deployable)
-    .scalar_subquery()
-)
+
 
 ATTRIBUTES: Final = (
     Device.type,
     Device.model,
     Device.vendor,
     Deployable.typed_attributes,
-    GROUP_SIZE.label('group_size'),
+    read_attribute(attribute_keys.GROUP_SIZE).label('group_size'),
 )
 """The columns from which ``list_attributes`` computes."""
 

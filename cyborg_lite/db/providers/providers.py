@@ -22,6 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db.capacity import elastic_cards
 from cyborg_lite.db.core.change import Upsert, change
 from cyborg_lite.db.core.clock import now_utc, read_time_before
 from cyborg_lite.db.core.tables import (
@@ -60,10 +61,12 @@ def list_providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow
     is the total if the device is in maintenance, failed or gone, or if a load has left
     the region unusable. If the agent is down, everything that is not allocated is
     reserved: Placement rejects writing an allocation again if the allocated and the
-    reserved amounts exceed the total.
+    reserved amounts exceed the total. Of a size of an elastic card, all units are
+    reserved that neither are allocated nor fit beside the units in use.
     """
     rows = session.execute(_OF_HOST, {'hostname': hostname}).all()
-    providers = tuple(_provider(row) for row in rows)
+    fitting = elastic_cards.count_fitting(session, rows)
+    providers = tuple(_provider(row, fitting.get(row.rp_uuid)) for row in rows)
     if any(row.has_selectors for row in rows):
         active = selectors.list_selectors(session)
         providers = tuple(
@@ -145,10 +148,12 @@ def _count_handles(condition: ColumnElement[bool]) -> ScalarSelect[int]:
 _OF_HOST: Final = (
     select(
         Deployable.rp_uuid,
+        Deployable.device_id,
         Deployable.name,
         Deployable.resource_class,
         Deployable.traits,
         Deployable.num_accelerators.label('total'),
+        elastic_cards.PLACES,
         Deployable.reserved,
         *selectors.ATTRIBUTES,
         Deployable.loadable,
@@ -180,9 +185,15 @@ _OF_HOST: Final = (
 
 
 # Any: the columns of list_providers_of_host.
-def _provider(row: Row[*tuple[Any, ...]]) -> ProviderRow:
+def _provider(row: Row[*tuple[Any, ...]], fitting: int | None) -> ProviderRow:
+    """Return a provider.
+
+    :param fitting: further units that fit on the card; None: the card is not elastic
+    """
     total = row.total
     reserved = min(total, row.reserved + row.unavailable)
+    if fitting is not None:
+        reserved = max(reserved, total - row.allocated - fitting)
     if row.agent == ServiceState.DOWN:
         reserved = max(reserved, total - row.allocated)
     unusable = row.health in CLOSED_HEALTH or row.unusable_reason

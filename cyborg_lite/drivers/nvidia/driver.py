@@ -97,6 +97,7 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver, PreparingPciDriver):
             self._nvml,
             creates_mdevs=options.get('creates_mdevs', _CREATES_MDEVS.default),
         )
+        self._vgpus.creates_mdevs = options.get('creates_mdevs', True)
         self.card_modes = MigModes(self._vgpus, writer, self._nvml, self.declared_modes)
 
     @classmethod

@@ -2,21 +2,29 @@
 """Layouts of GPU instances (MIG), which are modes of a card.
 
 A layout such as ``3g.20gb+2x1g.5gb`` names profiles of the MIG user guide of NVIDIA.
-MIG mode must be possible on the card; the agent turns it on with the first layout.
+MIG mode must be possible on the card; the agent turns it on with the first layout. A
+card in the mode ``elastic`` has no layout: each vGPU gets its own instance, see
+``carving.py``.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.nvidia.capacity import instance_depth, list_gpu_instances
+from cyborg_lite.drivers.nvidia.carving import NVIDIA_SMI
 from cyborg_lite.drivers.nvidia.layout import VgpuLayout, VgpuType, read_layout
-from cyborg_lite.drivers.nvidia.models import CARDS
+from cyborg_lite.drivers.nvidia.models import (
+    EIGHTHS,
+    PROFILES,
+    SLICES,
+    Profile,
+    sort_profiles,
+)
 from cyborg_lite.drivers.nvidia.nvml import Nvml
 from cyborg_lite.drivers.nvidia.offer import VENDOR_DRIVER, VgpuOffer
 from cyborg_lite.drivers.nvidia.selection import list_traits
@@ -25,52 +33,10 @@ from cyborg_lite.errors.drivers import DeviceBusy
 from cyborg_lite.model.devices.modes import OfferedInventory
 from cyborg_lite.model.inventory.host_report import Device
 
-NVIDIA_SMI: Final = 'usr/bin/nvidia-smi'  # below the root of the host
-_SLICES: Final = 7  # of a card
-_EIGHTHS: Final = 8  # of the memory of a card
-# Slices and eighths of the memory of each profile: of cards with seven slices, for an
-# eighth, a quarter, half and all of the memory; and of cards with four slices.
-_SHAPES: Final = {
-    4: ([(1, 1)], [(1, 2), (2, 2)], [(3, 4), (4, 4)], [(7, 8)]),
-    3: ([(1, 2)], [(2, 4)], [(4, 8)]),
-    0: (),
-}
+ELASTIC: Final = 'elastic'
+"""The mode of a card whose GPU instances are made for each vGPU."""
+
 _INSTANCE: Final = re.compile(r'(?:([2-7])x)?([1-7]g\.\d{1,3}gb)')
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """A GPU instance profile."""
-
-    name: str  # such as 3g.20gb
-    slices: int
-    eighths: int  # of the memory of the card
-
-    @property
-    def depth(self) -> int:
-        """The level of its places in the tree of GPU instances; 0: the whole card."""
-        return (_EIGHTHS // self.eighths).bit_length() - 1
-
-
-def _sort_profiles(profiles: Iterable[Profile]) -> tuple[Profile, ...]:
-    """Return the profiles, largest first."""
-    return tuple(sorted(profiles, key=lambda item: (-item.eighths, -item.slices)))
-
-
-def _build_profiles(sizes: Sequence[int]) -> tuple[Profile, ...]:
-    """Return the profiles of a card, largest first; empty: it has none.
-
-    :param sizes: as ``CardModel.mig``
-    """
-    return _sort_profiles(
-        Profile(f'{slices}g.{gib}gb', slices, eighths)
-        for gib, profiles in zip(sizes, _SHAPES[len(sizes)], strict=True)
-        for slices, eighths in profiles
-    )
-
-
-# By PCI device id.
-PROFILES: Final = {key: _build_profiles(card.mig) for key, card in CARDS.items()}
 
 
 def parse_layout(profiles: Iterable[Profile], name: str) -> tuple[Profile, ...]:
@@ -86,10 +52,10 @@ def parse_layout(profiles: Iterable[Profile], name: str) -> tuple[Profile, ...]:
             return ()
         instances += [by_name[match[2]]] * int(match[1] or 1)
     fits = (
-        sum(item.slices for item in instances) <= _SLICES
-        and sum(item.eighths for item in instances) <= _EIGHTHS
+        sum(item.slices for item in instances) <= SLICES
+        and sum(item.eighths for item in instances) <= EIGHTHS
     )
-    return _sort_profiles(instances) if fits else ()
+    return sort_profiles(instances) if fits else ()
 
 
 def format_layout(instances: Sequence[Profile]) -> str:
@@ -108,8 +74,7 @@ def list_layouts(profiles: Sequence[Profile], declared: Iterable[str]) -> list[s
         if instances:
             names.append(format_layout(instances))
     for profile in profiles:
-        number = min(_EIGHTHS // profile.eighths, _SLICES // profile.slices)
-        names.append(format_layout([profile] * number))
+        names.append(format_layout([profile] * profile.maximum))
     return list(dict.fromkeys(names))
 
 
@@ -136,9 +101,13 @@ class MigModes(CardModes):
             names.append(guess)
         # A layout of vGPUs is thousands of files: it is read once.
         vgpus = read_layout(card)
+        layouts = {name: parse_layout(profiles, name) for name in names}
+        if self._offer.list_elastic_sizes(card):
+            # All that an empty card offers, although not at once.
+            layouts[ELASTIC] = tuple(p for p in profiles for _ in range(p.maximum))
         return {
-            name: self._predict(card, vgpus, parse_layout(profiles, name))
-            for name in names
+            name: self._predict(card, vgpus, instances)
+            for name, instances in layouts.items()
         }
 
     def has_mode(self, card: PciFunction, mode: str) -> bool:
@@ -146,14 +115,19 @@ class MigModes(CardModes):
 
         Profiles of three and of four slices have the same places.
         """
+        if self._offer.elastic.has(card.address) or mode == ELASTIC:
+            return mode == ELASTIC and self._offer.elastic.has(card.address)
         instances = parse_layout(PROFILES.get(card.device, ()), mode)
         depths = [instance_depth(place) for place in _list_places(card)]
         expected = [item.depth for item in instances]
         return bool(instances) and sorted(depths) == sorted(expected)
 
     def is_possible(self, card: PciFunction, device: Device, mode: str) -> bool:
-        profiles = PROFILES.get(card.device, ())
-        return card.driver == VENDOR_DRIVER and bool(parse_layout(profiles, mode))
+        if mode == ELASTIC:
+            is_possible = bool(self._offer.list_elastic_sizes(card))
+        else:
+            is_possible = bool(parse_layout(PROFILES.get(card.device, ()), mode))
+        return card.driver == VENDOR_DRIVER and is_possible
 
     def complete_name(self, device: Device, mode: str) -> str:
         """Return a layout with its profiles in order."""
@@ -161,7 +135,10 @@ class MigModes(CardModes):
         return format_layout(parse_layout(PROFILES.get(product, ()), mode)) or mode
 
     def set_mode(self, card: PciFunction, mode: str) -> None:
-        """Replace the GPU instances of a card without vGPUs."""
+        """Replace the GPU instances of a card without vGPUs.
+
+        An elastic card has none until a vGPU needs one.
+        """
         if read_layout(card).existing:
             raise DeviceBusy(address=card.address, reason='it has vGPUs')
         address, target = card.address, ('-i', card.address)
@@ -175,6 +152,10 @@ class MigModes(CardModes):
                 run(*target, '-mig', '1')
             for item in parse_layout(PROFILES.get(card.device, ()), mode):
                 run('mig', *target, '-cgi', item.name)
+        if mode == ELASTIC:
+            self._offer.elastic.add(address)
+        else:
+            self._offer.elastic.remove(address)
 
     def _predict(
         self, card: PciFunction, vgpus: VgpuLayout, instances: Sequence[Profile]

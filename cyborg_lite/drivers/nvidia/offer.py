@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Offer of cards that are divided into vGPUs as the operator configures."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
@@ -12,6 +13,7 @@ from cyborg_lite.drivers.nvidia.capacity import (
     list_gpu_instances,
     read_driver_version,
 )
+from cyborg_lite.drivers.nvidia.carving import ElasticCards
 from cyborg_lite.drivers.nvidia.layout import (
     CURRENT_TYPE,
     MDEV_TYPES,
@@ -24,6 +26,7 @@ from cyborg_lite.drivers.nvidia.layout import (
     plan_layout,
     read_layout,
 )
+from cyborg_lite.drivers.nvidia.models import PROFILES, Profile
 from cyborg_lite.drivers.nvidia.nvswitch import TRAIT, Fabric
 from cyborg_lite.drivers.nvidia.selection import (
     VgpuCard,
@@ -33,10 +36,13 @@ from cyborg_lite.drivers.nvidia.selection import (
     reserve_all,
     select_types,
     summarize_offer,
+    vgpu_type_label,
 )
 from cyborg_lite.drivers.pci.card_rules import CardRule, find_values
 from cyborg_lite.drivers.pci.cards import PciCards
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
+from cyborg_lite.model.capacity.carving import Size
+from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health
 from cyborg_lite.model.inventory.typed_attributes import DRIVER_VERSION
 
@@ -58,6 +64,10 @@ class VgpuOffer:
         self.host = host
         self.resource_class = resource_class
         self.prepared = PreparedHandles()
+        self.elastic = ElasticCards(self.prepared)
+        # False: Nova creates the mdevs, later than their GPU instances. Then no card is
+        # elastic: an mdev could get the GPU instance of another handle.
+        self.creates_mdevs = True
         self.types = VgpuTypeCache()
         self.fabric = Fabric()  # as of the last scan
         # The last device of each divided card, by address: it is reported while the
@@ -79,6 +89,7 @@ class VgpuOffer:
 
     def remove_absent(self, present: Container[str]) -> None:
         """Remove what is known of all cards but those at the given addresses."""
+        self.elastic.keep(present)
         self.types.remove_absent(present)
         divided = self._divided.items()
         self._divided = {key: item for key, item in divided if key in present}
@@ -94,6 +105,8 @@ class VgpuOffer:
             return None
         if configured and layout.mode in (VgpuMode.NONE, VgpuMode.UNKNOWN):
             return self._classify_without_vgpus(card, configured)
+        if self.elastic.has(card.address):
+            return self._classify_elastic(card, layout, configured)
         selection = select_types(layout, configured, self.prepared)
         return self._build_divided(card, layout, selection)
 
@@ -137,8 +150,55 @@ class VgpuOffer:
         )
         return self._cards.build_result(function, reason, device)
 
+    def _classify_elastic(
+        self, card: PciFunction, layout: VgpuLayout, configured: Sequence[str]
+    ) -> DiscoveryResult:
+        """Return the result for a card whose GPU instances are made on demand."""
+        layout = _add_instance_types(layout, configured)
+        selection = select_types(layout, configured, self.prepared)
+        sizes = self.list_elastic_sizes(card)
+        types = selection.types
+        if not all(item.label in sizes for item in types):
+            names = ', '.join(item.label for item in types if item.label not in sizes)
+            reason = f'the card is elastic, but no GPU instance is known for {names}'
+            selection = replace(selection, types=(), reason=reason)
+        elif selection.foreign:
+            # The places of their GPU instances are not known.
+            selection = replace(selection, is_blocked=True)
+        return self._build_divided(card, layout, selection, sizes)
+
+    def list_elastic_sizes(self, card: PciFunction) -> dict[str, Size]:
+        """Return the sizes that a card can carve, by label of the configured type.
+
+        :returns: empty if the card cannot be elastic
+        """
+        if not self.creates_mdevs:
+            return {}
+        configured = self.find_configured(card)
+        layout = _add_instance_types(read_layout(card), configured)
+        types = filter(None, map(layout.find_type, configured))
+        profiles = {item.name: item for item in PROFILES.get(card.device, ())}
+        return {
+            item.label: size
+            for item in types
+            if item.mig_profile in profiles
+            and (size := profiles[item.mig_profile].size) is not None
+        }
+
+    def find_profile(self, handle: AllocatedHandle) -> Profile | None:
+        """Return the GPU instance profile of the vGPU type of a handle, or None."""
+        card = PciFunction(self.host, handle.control_address)
+        text = handle.info.get('asked_type') or vgpu_type_label(handle.key)
+        vgpu_type = read_layout(card).find_type(text) or VgpuType('', text, 0)
+        profiles = PROFILES.get(card.device, ())
+        return next((p for p in profiles if p.name == vgpu_type.mig_profile), None)
+
     def _build_divided(
-        self, function: PciFunction, layout: VgpuLayout, selection: VgpuSelection
+        self,
+        function: PciFunction,
+        layout: VgpuLayout,
+        selection: VgpuSelection,
+        sizes: Mapping[str, Size] = MappingProxyType({}),  # of an elastic card
     ) -> DiscoveryResult:
         if not selection.types:
             health = Health.BUSY if selection.foreign else Health.OK
@@ -147,7 +207,9 @@ class VgpuOffer:
         instances = list_gpu_instances(self.host, function.address)
         version = read_driver_version(self.host)
         totals = {
-            item.label: count_capacity(layout, item, memory, instances)
+            item.label: sizes[item.label].count_fitting()
+            if sizes
+            else count_capacity(layout, item, memory, instances)
             for item in selection.types
         }
         root = build_deployable(
@@ -163,6 +225,7 @@ class VgpuOffer:
                 # A guest with a whole card brings a driver of its own.
                 driver=(DRIVER_VERSION.of(version),) if version else (),
                 resource_class=self.resource_class,
+                sizes=sizes,
             )
         )
         health = Health.BUSY if selection.is_blocked else Health.OK
@@ -202,3 +265,17 @@ class VgpuOffer:
                 label = find_type_label(vgpu, self.prepared)
                 if label is not None:
                     yield VgpuType(vgpu.type_id, label, available=0)
+
+
+def _add_instance_types(layout: VgpuLayout, configured: Sequence[str]) -> VgpuLayout:
+    """Return the layout with the types for which an elastic card carves an instance.
+
+    Without mdevs a card lists no type whose GPU instance does not exist.
+    """
+    types = [
+        replace(i, available=1) if i.uses_gpu_instance else i for i in layout.types
+    ]
+    if layout.mode is VgpuMode.VENDOR_VFIO:
+        unlisted = [text for text in configured if layout.find_type(text) is None]
+        types += [VgpuType('', text, available=1) for text in unlisted]
+    return replace(layout, types=tuple(types))

@@ -2,13 +2,15 @@
 """Selection of the vGPU types that a card offers, and the deployables for them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cyborg_lite.drivers.nvidia.capacity import may_have_type
 from cyborg_lite.drivers.nvidia.layout import Vgpu, VgpuLayout, VgpuMode, VgpuType
 from cyborg_lite.drivers.pci.card_rules import VGPU
 from cyborg_lite.drivers.pci.functions import attributes, custom_name, handle_info
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
+from cyborg_lite.model.capacity.carving import Size
+from cyborg_lite.model.inventory.attribute_keys import PLACES
 from cyborg_lite.model.inventory.host_report import AttachHandle, Deployable, HandleType
 from cyborg_lite.model.inventory.typed_attributes import TypedAttribute
 from cyborg_lite.model.traits import OWNER_CYBORG
@@ -167,6 +169,8 @@ class VgpuCard:
     more_traits: tuple[str, ...] = ()  # beside those of ``list_traits``
     driver: tuple[TypedAttribute, ...] = ()  # of the vendor driver of the host
     resource_class: str = VGPU
+    # Places of an elastic card, by label of the type. Empty: the card is not elastic.
+    sizes: Mapping[str, Size] = field(default_factory=dict)
 
 
 def list_traits(product: str, vgpu_type: VgpuType) -> tuple[str, ...]:
@@ -272,7 +276,7 @@ def _build_deployable(
             replace(handle, in_use=address in blocked)
             for handle, address in zip(handles, addresses, strict=True)
         )
-    total = len(addresses)
+    total, size = len(addresses), card.sizes.get(vgpu_type.label)
     return Deployable(
         name=name,
         resource_class=card.resource_class,
@@ -283,6 +287,7 @@ def _build_deployable(
         attributes={
             **attributes(card.resource_class, traits),
             'vgpu_type': vgpu_type.label,
+            **({PLACES: str(size)} if size else {}),
         },
         typed_attributes=(*vgpu_type.typed_attributes, *card.driver),
     )

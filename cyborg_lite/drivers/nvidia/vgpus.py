@@ -3,6 +3,7 @@
 
 import errno
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +12,7 @@ from cyborg_lite.drivers.host.kernel import PCI_DEVICES, Writer, to_driver_error
 from cyborg_lite.drivers.host.mdev import Mdevs, MdevSpec
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.virtual_functions import VirtualFunctions
+from cyborg_lite.drivers.nvidia.carving import Carver
 from cyborg_lite.drivers.nvidia.layout import (
     CURRENT_TYPE,
     NO_TYPE,
@@ -151,6 +153,7 @@ class VgpuHandles:
         self._creates_mdevs = creates_mdevs  # False: Nova creates the mdevs of guests
         self._mdevs = Mdevs(offer.host, writer)
         self._functions = VgpuFunctions(offer.host, writer, offer.types)
+        self._carver = Carver(offer.host, writer, offer.prepared)
         self._virtual = VirtualFunctions(offer.host, SriovManage(writer))
 
     def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:
@@ -173,6 +176,8 @@ class VgpuHandles:
             raise  # the change may still succeed: keep the handle
         except DriverError:
             self._prepared.remove(handle.uuid)
+            with suppress(DriverError):  # the next instance in its place replaces it
+                self._remove_instance(handle)
             self._remove_virtual_functions(handle)
             raise
 
@@ -190,6 +195,7 @@ class VgpuHandles:
             self._mdevs.remove(_mdev_spec(handle))
         elif vgpu_type_label(handle.key):
             self._functions.clear_type(_vgpu_function(handle))
+        self._remove_instance(handle)
         self._prepared.remove(handle.uuid)
         self._remove_virtual_functions(handle)
 
@@ -217,6 +223,8 @@ class VgpuHandles:
             with self._nvml.keep_closed():
                 card = PciFunction(self._offer.host, handle.control_address)
                 self._virtual.create(card, address)
+        if handle.place is not None or self._offer.elastic.has(handle.control_address):
+            self._carve(handle)
         if handle.type == HandleType.MDEV:
             if self._leaves_mdev(handle):
                 return
@@ -228,6 +236,29 @@ class VgpuHandles:
                 self._mdevs.remove_definition(_mdev_spec(handle))
         elif vgpu_type_label(handle.key):
             self._functions.set_type(_vgpu_function(handle))
+
+    def _carve(self, handle: AllocatedHandle) -> None:
+        """Create the GPU instance of a handle of an elastic card."""
+        profile = self._offer.find_profile(handle)
+        if profile is None or profile.size is None:
+            reason = f'No GPU instance is known for unit {handle.key}.'
+            raise DriverError(reason=reason)
+        with self._nvml.keep_closed():
+            self._carver.carve(handle, profile.name, profile.size)
+
+    def _remove_instance(self, handle: AllocatedHandle) -> None:
+        """Destroy the GPU instance of a handle of an elastic card.
+
+        :raises DriverError: it cannot be destroyed now
+        """
+        if handle.place is None:
+            return
+        profile = self._offer.find_profile(handle)
+        if profile is None:
+            reason = f'The GPU instance of unit {handle.key} is not known.'
+            raise DriverError(reason=reason)
+        with self._nvml.keep_closed():
+            self._carver.remove(handle, profile.name)
 
     def _leaves_mdev(self, handle: AllocatedHandle) -> bool:
         is_mdev = handle.type == HandleType.MDEV

@@ -31,6 +31,8 @@ class Withholding:
     closed_text: str = ''
     consumers: Sequence[str] = ()  # without an ARQ, one entry per allocated unit
     reserved: int = 0  # units that the driver reserves without naming them
+    # Units that fit on an elastic card beside those in use. None: it is not elastic.
+    fitting: int | None = None
 
     def list_states(self, free: int) -> list[tuple[Availability, str]]:
         """Return state and reason of the units that are withheld.
@@ -47,6 +49,10 @@ class Withholding:
             for uuid in self.consumers
         ]
         states += [(Availability.RESERVED, 'The driver reserves it.')] * self.reserved
+        if self.fitting is not None:
+            unfitting = free - len(states) - self.fitting
+            text = 'It does not fit beside the units in use of its card.'
+            states += [(Availability.RESERVED, text)] * max(0, unfitting)
         return states[:free]
 
     @property

@@ -113,6 +113,8 @@ class ProviderCapacity:
     closed_for_guest_text: str = ''
     unclean: tuple[UncleanUnit, ...] = ()
     unowned: int = 0  # units that consumers without an ARQ have allocated
+    # Free units that do not fit on an elastic card beside those in use.
+    unfitting: int = 0
     states: Mapping[Availability, int] = field(default_factory=dict)
 
 

@@ -124,6 +124,9 @@ class AllocatedHandle:
     # What follows its release. The agent ignores it.
     cleaning: CleaningPolicy = CleaningPolicy.NEVER
     bind_generation: int = 0  # of the bind that has claimed it; 0: not known
+    # First slot of the unit, which the host carves from an elastic card. None: the card
+    # is not elastic.
+    place: int | None = None
 
     @property
     def claim(self) -> tuple[str, str, int]:

@@ -12,6 +12,9 @@ from cyborg_lite.model.inventory.host_report import Deployable
 GROUP_SIZE: Final = 'group_size'
 """Number of units that are only given together, reported by the driver."""
 
+PLACES: Final = 'places'
+"""Places of the units of an elastic card, reported by the driver; see carving.py."""
+
 _CLASS_KEY: Final = 'rc'
 _OTHER_RANK: Final = 2  # after the resource class and the traits
 # Drivers of OpenStack Cyborg differ in the spelling and in the first number.

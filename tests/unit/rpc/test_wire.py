@@ -27,7 +27,7 @@ fingerprint in this file:
 
 FINGERPRINTS: Final = {
     'Actor': 'f70a1d2b2cab',
-    'AllocatedHandle': '444e73ba69e8',
+    'AllocatedHandle': '5dd5ae3cbb2b',
     'Arq': '992d637bd9fb',
     'AttachHandle': 'fc7501e4acec',
     'Attribute': 'f544e760015c',

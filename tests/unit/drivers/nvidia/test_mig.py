@@ -7,12 +7,8 @@ import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
-from cyborg_lite.drivers.nvidia.mig import (
-    PROFILES,
-    format_layout,
-    list_layouts,
-    parse_layout,
-)
+from cyborg_lite.drivers.nvidia.mig import format_layout, list_layouts, parse_layout
+from cyborg_lite.drivers.nvidia.models import PROFILES
 from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 from cyborg_lite.model.devices.modes import list_inventory
 from cyborg_lite.model.inventory.host_report import Device
