@@ -528,6 +528,7 @@ def test_create_arqs_user_is_limited_and_nova_is_not(client: Client) -> None:
     assert answer.status == 403
     assert 'unbound_requests would be 120, the limit is 100' in answer.fault
     assert client.as_(NOVA).post('/accelerator_requests', body).status == 201
+    assert client.as_(ADMIN).post('/accelerator_requests', body).status == 201
     assert client.as_(OTHER_MEMBER).post('/accelerator_requests', body).status == 201
     arqs = user.get('/accelerator_requests').json['arqs']
     uuids = ','.join(arq['uuid'] for arq in arqs)

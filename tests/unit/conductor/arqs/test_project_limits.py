@@ -35,20 +35,6 @@ def test_limits_of_classes_of_profile_are_read(database: Database) -> None:
     assert keystone.names == {'accelerator_requests', 'class:PGPU'}
 
 
-@pytest.mark.parametrize(
-    'privilege', [{'is_admin': True}, {'service_request': True}, {}]
-)
-def test_unbound_limit_applies_to_users_only(
-    database: Database, privilege: dict[str, bool]
-) -> None:
-    """Nova may create ARQs of many instances of a project at the same time."""
-    context = RequestContext(project_id='p')
-    for name, value in privilege.items():
-        setattr(context, name, value)
-    limits = LimitService(database, None, 5).prepare(context, 'any')
-    assert limits == (None if privilege else ProjectLimits('p', None, 5))
-
-
 def test_caller_without_project_has_no_limits(database: Database) -> None:
     service = LimitService(database, FakeKeystone())
     assert service.prepare(RequestContext(), 'any') is None

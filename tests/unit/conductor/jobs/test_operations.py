@@ -10,7 +10,6 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import administration
-from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.errors.jobs import OperationNotFound, OperationRefused
 from cyborg_lite.model.operations import OperationKind, SubjectType
 from cyborg_lite.model.queries import Query
@@ -47,14 +46,6 @@ def test_refresh_joins_job_of_reconcile(service: OperationService) -> None:
     kinds = OperationKind.RECONCILE, OperationKind.REFRESH
     started = [service.request(CONTEXT, kind, 'compute-1') for kind in kinds]
     assert [operation.kind for operation in started] == ['reconcile', 'refresh']
-
-
-def test_request_for_unknown_host_is_refused(
-    service: OperationService, wakes: Wakes
-) -> None:
-    with pytest.raises(HostNotFound):
-        service.request(CONTEXT, OperationKind.REFRESH, 'nowhere')
-    assert (service.list(CONTEXT, Query()), wakes.number) == ((), 0)
 
 
 def test_operation_on_host_is_hidden_from_project_of_admin(

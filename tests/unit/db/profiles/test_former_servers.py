@@ -12,7 +12,6 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import DeviceProfile, FormerServer
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.errors.profiles import DeviceProfileDisabled
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import NewJob
 from cyborg_lite.model.operations import OperationKind
@@ -77,39 +76,6 @@ def former_server(scenario: Scenario) -> str:
     scenario.release(server)
     scenario.enable(False)
     return server
-
-
-def test_accept_bind_former_server_is_accepted_again(
-    scenario: Scenario, former_server: str
-) -> None:
-    for _time in range(2):
-        scenario.bind(scenario.create(), former_server)
-        scenario.release(former_server)
-    assert scenario.count_former_servers() == 1
-
-
-def test_accept_bind_other_server_of_disabled_profile_raises(
-    scenario: Scenario, former_server: str
-) -> None:
-    uuids = scenario.create()
-    with pytest.raises(DeviceProfileDisabled):
-        scenario.bind(uuids, str(uuid4()))
-    scenario.bind(uuids, former_server)
-
-
-def test_create_arqs_disabled_profile_without_service_raises(
-    scenario: Scenario, former_server: str
-) -> None:
-    with pytest.raises(DeviceProfileDisabled):
-        scenario.create(of_service=False)
-
-
-def test_create_arqs_disabled_without_former_servers_raises(scenario: Scenario) -> None:
-    running = str(uuid4())
-    scenario.bind(scenario.create(), running)
-    scenario.enable(False)
-    with pytest.raises(DeviceProfileDisabled):
-        scenario.create()
 
 
 def test_delete_arqs_before_claim_records_no_former_server(scenario: Scenario) -> None:

@@ -127,13 +127,6 @@ def test_diff_provider_wrong_parent_is_moved_first() -> None:
     )
 
 
-def test_diff_provider_wrong_parent_without_owner_returns_problem() -> None:
-    diff = diff_provider(DESIRED, build_misplaced(traits=frozenset()), ())
-    assert diff.operations == ()
-    assert diff.problem is not None
-    assert 'its parent is other' in diff.problem.reason
-
-
 def test_diff_provider_wrong_name_is_renamed() -> None:
     actual = replace(ACTUAL, node=replace(ACTUAL.node, name='x'))
     assert diff_provider(DESIRED, actual, ()) == ProviderDiff(
