@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Separate daemons over RabbitMQ: several of each, on both database servers and with
-both concurrency backends."""
+"""Separate daemons over RabbitMQ: several of each, with both concurrency backends.
+
+``tests/chaos/history`` runs daemons on both database servers.
+"""
 
 import functools
 import signal
@@ -19,11 +21,7 @@ from tests.servers.databases import fresh_database
 from tests.servers.stack import NOVA, USER, Cloud, Instance, expect, lines_of
 
 # eventlet needs drivers that it can patch, and psycopg 3 is not one of them.
-KINDS: Final = [
-    ('mariadb', 'threading'),
-    ('postgresql', 'threading'),
-    ('mariadb', 'eventlet'),
-]
+KINDS: Final = [('mariadb', 'threading'), ('mariadb', 'eventlet')]
 
 
 @pytest.fixture(scope='module')
