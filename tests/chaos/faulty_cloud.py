@@ -61,6 +61,13 @@ class FaultyCloud(Cloud):
         child.until(lambda: 'Ready.' in self.log(child))
         return child
 
+    def start_survivor(self) -> Child:
+        """Return the conductor that outlived the last step, or start one."""
+        for child in self.children:
+            if child.log.name == 'conductor.log' and child.status is None:
+                return child
+        return self.start('conductor')
+
     # --- checks ---
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:

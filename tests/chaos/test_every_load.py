@@ -96,13 +96,13 @@ def upload_image(glance: RealGlance, function: str) -> str:
 @pytest.mark.parametrize('step', both_sides(*OF_LOADING))
 def test_bind_with_load_survives_kill(site: Site, step: str) -> None:
     cloud = site.cloud
-    before = cloud.start('conductor', name='before')
+    conductor = cloud.start_survivor()
     instance = site.create_instance()
-    before.end()
+    conductor.end()
     dying = cloud.start_dying('dying', step)
     check_accepted(instance.bind(), 202)
     cloud.until(lambda: dying.status is not None, 'the process exits')
-    after = cloud.start('conductor', name='after')
+    cloud.start_survivor()
     cloud.until(instance.is_resolved, 'Nova receives the event')
     assert instance.states() == {'Bound'}
     assert site.function == OTHER_FUNCTION
@@ -111,26 +111,24 @@ def test_bind_with_load_survives_kill(site: Site, step: str) -> None:
     cloud.settle()
     assert cloud.owners() == []
     assert site.function == FACTORY, site.list_faults()
-    after.end()
 
 
 @pytest.mark.parametrize('site', ['postgresql'], indirect=True)
 @pytest.mark.parametrize('step', both_sides(*OF_UNDOING))
 def test_release_with_load_survives_kill(site: Site, step: str) -> None:
     cloud = site.cloud
-    before = cloud.start('conductor', name='before')
+    conductor = cloud.start_survivor()
     instance = site.create_instance()
     assert instance.bind().status == 202
     cloud.until(instance.is_resolved, 'Nova receives the event')
     cloud.settle()
-    before.end()
+    conductor.end()
     dying = cloud.start_dying('dying', step)
     check_accepted(instance.give_back(), 204)
     instance.deallocate()
     cloud.until(lambda: dying.status is not None, 'the process exits')
-    after = cloud.start('conductor', name='after')
+    cloud.start_survivor()
     cloud.settle()
     assert cloud.owners() == []
     assert not cloud.states()
     assert site.function == FACTORY
-    after.end()

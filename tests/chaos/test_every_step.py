@@ -45,9 +45,9 @@ def create_instance(cloud: FaultyCloud) -> Instance:
 
 @pytest.mark.parametrize('step', BINDING)
 def test_bind_survives_kill(cloud: FaultyCloud, step: str) -> None:
-    before = cloud.start('conductor', name='before')
+    conductor = cloud.start_survivor()
     instance = create_instance(cloud)
-    before.end()
+    conductor.end()
     dying = cloud.start_dying('dying', step)
     answer = instance.bind()
     if step != 'before:accept_bind':
@@ -56,7 +56,7 @@ def test_bind_survives_kill(cloud: FaultyCloud, step: str) -> None:
             'the process exits',
         )
     dying.kill()
-    after = cloud.start('conductor', name='after')
+    cloud.start_survivor()
     if answer.status != 202 and not instance.list_arqs():
         # The client has no answer, and the bind was not accepted.
         assert step == 'before:accept_bind'
@@ -73,26 +73,24 @@ def test_bind_survives_kill(cloud: FaultyCloud, step: str) -> None:
     delete_leftovers(cloud, instance)
     cloud.settle()
     assert cloud.owners() == cloud.list_prepared_arqs() == []
-    after.end()
 
 
 @pytest.mark.parametrize('step', RELEASING)
 def test_release_survives_kill(cloud: FaultyCloud, step: str) -> None:
-    before = cloud.start('conductor', name='before')
+    conductor = cloud.start_survivor()
     instance = create_instance(cloud)
     instance.bind()
     cloud.until(instance.is_resolved, 'Nova receives an event per ARQ')
     cloud.settle()
-    before.end()
+    conductor.end()
     dying = cloud.start_dying('dying', step)
     check_accepted(instance.give_back(), 204)
     instance.deallocate()
     cloud.until(lambda: dying.status is not None, 'the process exits')
-    after = cloud.start('conductor', name='after')
+    cloud.start_survivor()
     cloud.settle()
     assert cloud.owners() == cloud.list_prepared_arqs() == []
     assert not cloud.states()
-    after.end()
 
 
 def is_finished(cloud: FaultyCloud, instance: Instance) -> bool:
