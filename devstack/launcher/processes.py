@@ -155,7 +155,7 @@ class Child:
         """The exit status, or None while the process runs."""
         return None if self._process is None else self._process.poll()
 
-    def until(self, ready: Callable[[], bool], limit: float = 60.0) -> None:
+    def until(self, ready: Callable[[], bool], limit: float = 120.0) -> None:
         """Wait until ``ready`` returns True.
 
         :raises LaunchFailed: if the process exits, or after ``limit`` seconds
