@@ -5,23 +5,24 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import and_, case, func, or_, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.capacity.provider_capacity import list_provider_capacities
 from cyborg_lite.db.core.clock import now_ms, read_time_before
 from cyborg_lite.db.core.incarnations import find_quarantine
-from cyborg_lite.db.core.tables import Arq, Job
+from cyborg_lite.db.core.records import Record
+from cyborg_lite.db.core.tables import Arq, Device, Job
 from cyborg_lite.db.devices.cleanings import list_unclean_units
-from cyborg_lite.db.devices.devices import list_lost_arqs, list_unhealthy
+from cyborg_lite.db.devices.devices import (
+    SHOWN_HEALTH,
+    SHOWN_HEALTH_REASON,
+    list_lost_arqs,
+)
 from cyborg_lite.db.hosts.faults import list_faults
 from cyborg_lite.db.hosts.services import list_services
 from cyborg_lite.db.jobs import operations
 from cyborg_lite.db.ownership.allocations import list_leaked
-from cyborg_lite.db.ownership.device_owners import (
-    list_contested_devices,
-    list_unprivileged_devices,
-)
 from cyborg_lite.db.profiles.profiles import list_profiles
 from cyborg_lite.model.attention import (
     DIRTY_SECONDS,
@@ -37,6 +38,7 @@ from cyborg_lite.model.attention import (
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.hosts.faults import Fault
 from cyborg_lite.model.hosts.services import AGENT, ServiceState
+from cyborg_lite.model.inventory.host_report import NO_PRIVILEGES, Health
 from cyborg_lite.model.jobs import JobState
 from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.ownership.allocations import AllocationProblem
@@ -68,12 +70,10 @@ def list_attention(session: Session) -> tuple[AttentionItem, ...]:
         _list_jobs(session),
         _list_units(session),
         _list_lost_arqs(session),
-        _list_unhealthy(session),
-        _list_contested(session),
+        _list_devices(session),
         _list_allocations(session),
         _list_services(session),
         _list_faults(session),
-        _list_unprivileged(session),
         check_profiles(
             list_profiles(session, Query()), list_provider_capacities(session)
         ),
@@ -173,43 +173,42 @@ def _list_lost_arqs(session: Session) -> Iterator[AttentionItem]:
         )
 
 
-def _list_unhealthy(session: Session) -> Iterator[AttentionItem]:
-    for uuid, host, address, since, health, reason in list_unhealthy(session):
-        yield AttentionItem(
-            AttentionKind.UNHEALTHY_DEVICE,
-            since,
-            ObjectType.DEVICE,
-            uuid,
-            address,
-            host,
-            f'{health}: {reason}',
+# Kind, the devices that it concerns, and the reason.
+_DEVICES: Final = (
+    (
+        AttentionKind.UNHEALTHY_DEVICE,
+        or_(
+            Device.health.in_((Health.FAILED, Health.WITHHELD)), Device.quarantine != ''
+        ),
+        SHOWN_HEALTH + ': ' + SHOWN_HEALTH_REASON,
+    ),
+    (
+        AttentionKind.CONTESTED_DEVICE,
+        or_(Device.conflict != '', Device.health == Health.CONFLICT),
+        case((Device.conflict != '', Device.conflict), else_=Device.health_reason),
+    ),
+    (
+        AttentionKind.MISSING_PRIVILEGE,
+        Device.health_reason.startswith(NO_PRIVILEGES, autoescape=True),
+        Device.health_reason,
+    ),
+)
+
+
+def _list_devices(session: Session) -> Iterator[AttentionItem]:
+    for kind, condition, reason in _DEVICES:
+        record = Record(
+            AttentionItem,
+            Device,
+            since=Device.health_since,
+            object_id=Device.uuid,
+            object_name=Device.control_address,
+            reason=reason,
         )
-
-
-def _list_contested(session: Session) -> Iterator[AttentionItem]:
-    for device in list_contested_devices(session):
-        yield AttentionItem(
-            AttentionKind.CONTESTED_DEVICE,
-            device.health_since,
-            ObjectType.DEVICE,
-            device.uuid,
-            device.control_address,
-            device.hostname,
-            device.reason,
-        )
-
-
-def _list_unprivileged(session: Session) -> Iterator[AttentionItem]:
-    for device in list_unprivileged_devices(session, MAX_ITEMS):
-        yield AttentionItem(
-            AttentionKind.MISSING_PRIVILEGE,
-            device.health_since,
-            ObjectType.DEVICE,
-            device.uuid,
-            device.control_address,
-            device.hostname,
-            device.reason,
-        )
+        order = Device.hostname, Device.control_address
+        statement = record.select().where(condition).order_by(*order)
+        for row in session.execute(statement.limit(MAX_ITEMS)):
+            yield record.read(row, kind=kind, object_type=ObjectType.DEVICE)
 
 
 def _list_allocations(session: Session) -> Iterator[AttentionItem]:

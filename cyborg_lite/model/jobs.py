@@ -307,20 +307,6 @@ class ReconfigurePayload(JobPayload):
     record_uuid: str
 
 
-@dataclass(frozen=True, slots=True)
-class AuditPayload(JobPayload):
-    """The input of an audit, which has no parameters."""
-
-    TYPE = OperationKind.AUDIT
-
-
-@dataclass(frozen=True, slots=True)
-class SelectorsPayload(JobPayload):
-    """The input of an evaluation of all selectors, which has no parameters."""
-
-    TYPE = OperationKind.SELECTORS
-
-
 def job_key(kind: str, payload: Mapping[str, Any]) -> str | None:
     """Return the key of a job with the payload, or None if the job type has no key."""
     return payload.get(_JOB_KEYS.get(kind, ''))

@@ -132,7 +132,7 @@ def test_check_accepts_group_with_possible_alternative(
     impossible = {'resources:CUSTOM_NEVER_SEEN': '1'}
     for options in ((impossible, cards.small_group), (cards.small_group, impossible)):
         profile = build_profile((cards.large_group,), options)
-        explaining.check('p', profile.groups, profile.alternatives)
+        explaining.check(profile)
     profile = build_profile((cards.large_group,), (impossible, impossible))
     with pytest.raises(ImpossibleDeviceProfile, match=r'groups\[1\]'):
-        explaining.check('p', profile.groups, profile.alternatives)
+        explaining.check(profile)

@@ -10,9 +10,9 @@ from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite import codec
 from cyborg_lite.conductor.arqs.audit import Audit
-from cyborg_lite.conductor.ownership.sharing import SharingCheck
+from cyborg_lite.conductor.ownership.sharing import SharingCheck, SharingFinding
+from cyborg_lite.conductor.periodic import repeat
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.incarnations import find_quarantine
 from cyborg_lite.db.hosts import services
@@ -21,10 +21,9 @@ from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.arqs.audit import AuditReport, Remedy
 from cyborg_lite.model.hosts.services import CONDUCTOR, ServiceState
-from cyborg_lite.model.jobs import AuditPayload, Job, NewJob
+from cyborg_lite.model.jobs import Job, NewJob
 from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.ownership.allocations import UnownedAllocation
-from cyborg_lite.model.ownership.sharing import SharingFinding
 from cyborg_lite.model.queries import Query
 
 LOG = log.getLogger(__name__)
@@ -156,8 +155,7 @@ def build_audit_job(request_id: str | None = None) -> NewJob:
 
     :param request_id: of the API request; None: no request has caused the job
     """
-    payload = codec.dump(AuditPayload())
-    return NewJob(OperationKind.AUDIT, payload, key=_KEY, request_id=request_id)
+    return NewJob(OperationKind.AUDIT, key=_KEY, request_id=request_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,14 +173,13 @@ class AuditScheduler:
 
     def run(self) -> None:
         """Schedule jobs until the stop event is set."""
-        if not self.interval:
-            return
-        while not self.stopping.wait(self.choose_pause()):
-            try:
-                self.database.write(queue.add_job, build_audit_job())
-                self.wake()
-            except CyborgError as error:
-                LOG.error('Scheduling the audit of ARQs failed: %s', error.text)
+        subject = 'Scheduling the audit of ARQs'
+        if self.interval:
+            repeat(self._schedule, subject, self.choose_pause, self.stopping)
+
+    def _schedule(self) -> None:
+        self.database.write(queue.add_job, build_audit_job())
+        self.wake()
 
     def choose_pause(self) -> float:
         """Return the seconds to wait, with jitter to spread the conductors."""

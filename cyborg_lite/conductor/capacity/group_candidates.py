@@ -5,7 +5,7 @@ Placement is authoritative for free units: it has the allocations of instances t
 have no ARQ yet, and what an operator has reserved there.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from cyborg_lite.clients.placement import Placement
@@ -46,31 +46,42 @@ class CandidateFinder:
         self._catalog = catalog or BitstreamCatalog(None, 0)
         self._nova = NovaSupport(placement, nova_rules or NovaRules())
 
-    def read_regions(self, groups: Groups) -> Regions:
+    def find(
+        self, groups: Groups, *, free: bool = True, traits: bool = True
+    ) -> tuple[list[GroupCandidates], tuple[ProviderCapacity, ...]]:
+        """Return the candidates of each group, and the capacities of all providers.
+
+        Equal groups are queried once: one request to Placement per distinct group for
+        free units, and one per distinct group with traits. The capacities have the
+        traits of the selectors of the groups, which Placement may lack yet. If Nova
+        attaches an accelerator of a group, those are closed whose handles it cannot
+        attach, with at most one more request.
+
+        :param free: query the providers with free units; False: close no capacity
+        :param traits: query the providers with the traits, whether free or not
+        :raises BitstreamRefused: a group names an image and a function
+        :raises ServiceUnavailable: Placement or Glance does not answer
+        """
+        regions = self._read_regions(groups)
+        candidates = self._list_candidates(groups, regions, free, traits)
+        selectors = tuple(filter(None, map(find_selector, groups)))
+        loadable = self._catalog.list_loadable(groups, regions)
+        capacities = self._database.read(
+            provider_capacity.list_provider_capacities, selectors, loadable
+        )
+        if free and any(candidate.for_guest for candidate in candidates):
+            capacities = self._nova.close_capacities(capacities)
+        return candidates, capacities
+
+    def _read_regions(self, groups: Groups) -> Regions:
         """Return the regions; empty if no group requests a bitstream."""
         if not any(map(name_bitstream_attribute, groups)):
             return {}
         return self._database.read(programming.list_region_properties)
 
-    def find(
-        self,
-        groups: Groups,
-        regions: Regions,
-        *,
-        free: bool = True,
-        traits: bool = True,
+    def _list_candidates(
+        self, groups: Groups, regions: Regions, free: bool, traits: bool
     ) -> list[GroupCandidates]:
-        """Return the candidates of each group. Equal groups are queried once.
-
-        Sends one request to Placement per distinct group for free units, and one per
-        distinct group with traits.
-
-        :param regions: as returned by ``read_regions``
-        :param free: query the providers with free units
-        :param traits: query the providers with the traits, whether free or not
-        :raises BitstreamRefused: a group names an image and a function
-        :raises ServiceUnavailable: Placement or Glance does not answer
-        """
         parsed = [Group.parse(group) for group in groups]
         candidates = {
             requirements: self._query_placement(requirements, free, traits)
@@ -90,25 +101,6 @@ class CandidateFinder:
             for group in parsed
         ]
 
-    def list_capacities(
-        self, groups: Groups, regions: Regions, *, close: bool
-    ) -> tuple[ProviderCapacity, ...]:
-        """Return the capacities with the traits of the selectors of the groups.
-
-        Placement may lack these traits yet.
-
-        :param regions: as returned by ``read_regions``
-        :param close: close the providers for guests whose handles Nova cannot attach.
-            It sends at most one request to Placement.
-        :raises ServiceUnavailable: Placement or Glance does not answer
-        """
-        selectors = tuple(filter(None, map(find_selector, groups)))
-        loadable = self._catalog.list_loadable(groups, regions)
-        capacities = self._database.read(
-            provider_capacity.list_provider_capacities, selectors, loadable
-        )
-        return self._nova.close_capacities(capacities) if close else capacities
-
     def _query_placement(
         self, group: GroupRequirements, free: bool, traits: bool
     ) -> GroupCandidates:
@@ -120,8 +112,3 @@ class CandidateFinder:
         if traits and any(filters):
             with_traits = self._placement.list_providers_with_traits(*filters)
         return GroupCandidates(group, offers, with_traits)
-
-
-def has_guest_group(candidates: Collection[GroupCandidates]) -> bool:
-    """Check whether Nova attaches an accelerator of one of the groups."""
-    return any(candidate.for_guest for candidate in candidates)

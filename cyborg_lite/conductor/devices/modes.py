@@ -13,7 +13,7 @@ from oslo_log import log
 from cyborg_lite.conductor.devices.host_peers import HostPeers
 from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.devices import modes
+from cyborg_lite.db.devices import hold, modes
 from cyborg_lite.db.devices.modes import ModeDevice
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.base import CyborgError
@@ -63,8 +63,6 @@ class ModeService:
         listings = self.agents.list_modes(context, device.hostname)
         own = [item for item in listings if item.address == device.address]
         listing = own[0] if own else DeviceModes(device.address, (), ())
-        users = self.database.read(modes.list_users, device.hostname)
-        changes = self.database.read(modes.list_changes)
         return DevicePlan(
             device.uuid,
             device.hostname,
@@ -72,8 +70,8 @@ class ModeService:
             plan_modes(listing),
             listing.declared,
             listing.stored,
-            users.get(device.uuid, ()),
-            changes.get(device.uuid),
+            self.database.read(modes.list_users, uuid),
+            self.database.read(modes.find_change, uuid),
         )
 
     @serves(Conductor.change_mode)
@@ -136,7 +134,7 @@ class ModeHandler:
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """End the job. The agent may have begun to change a device that is held."""
-        is_held = self.database.read(modes.is_held, job)
+        is_held = self.database.read(hold.is_held, job)
         self._end(job, reason, is_known=not is_held)
         return None
 

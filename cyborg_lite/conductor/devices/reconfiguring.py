@@ -17,7 +17,7 @@ from cyborg_lite.clients.playbooks import PlaybookOrder, PlaybookRunner
 from cyborg_lite.conductor.devices.host_peers import HostPeers
 from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.devices import reconfigurations
+from cyborg_lite.db.devices import hold, reconfigurations
 from cyborg_lite.db.devices.reconfigurations import (
     NewReconfiguration,
     ReconfigurationWork,
@@ -198,7 +198,7 @@ class ReconfigureHandler:
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """End the job. A playbook may have begun to change devices that are held."""
-        is_held = self.database.read(reconfigurations.is_held, job)
+        is_held = self.database.read(hold.is_held, job)
         self._end(job, reason, is_unchanged=not is_held)
         return None
 

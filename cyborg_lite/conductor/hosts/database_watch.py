@@ -13,10 +13,11 @@ from typing import Final
 from oslo_log import log
 
 from cyborg_lite.clients.placement import Placement
+from cyborg_lite.conductor.periodic import attempt, repeat
 from cyborg_lite.conductor.profiles.alternatives import read_traits
 from cyborg_lite.db.core import incarnations
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.errors.base import CyborgError, InvalidInput
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.daemons import DatabaseQuarantined
 from cyborg_lite.model.arqs.arqs import Arq
 from cyborg_lite.model.hosts.incarnations import (
@@ -86,13 +87,13 @@ class DatabaseWatch:
 
     def run(self, stopping: threading.Event) -> None:
         """Compare the database with the own memory until the stop event is set."""
-        while True:
-            try:
-                self.compare(self._mark, 'a conductor')
-            except CyborgError as error:
-                LOG.error('Reading the mark of the database failed: %s', error.text)
-            if stopping.wait(_INTERVAL):
-                return
+
+        def compare() -> None:
+            self.compare(self._mark, 'a conductor')
+
+        subject = 'Reading the mark of the database'
+        attempt(compare, subject)
+        repeat(compare, subject, lambda: _INTERVAL, stopping)
 
     def check_listed(self, instances: Collection[str], arqs: Sequence[Arq]) -> None:
         """Check that ARQs are all of their instances, if the database may lack some.

@@ -5,11 +5,9 @@ import threading
 from contextlib import suppress
 from typing import Final
 
-from oslo_log import log
-
+from cyborg_lite.conductor.periodic import repeat
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import faults
-from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.attention import MAX_ITEMS, AttentionKind
 from cyborg_lite.model.hosts.faults import Fault, FaultKey
@@ -17,8 +15,6 @@ from cyborg_lite.model.hosts.services import AGENT
 from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.interface import Agents
 from cyborg_lite.rpc.security.keys import Peer
-
-LOG = log.getLogger(__name__)
 
 _WRITE_INTERVAL: Final = 2.0  # seconds
 _MAX_HOST: Final = 255  # characters
@@ -80,13 +76,8 @@ class FaultLog:
 
     def run(self) -> None:
         """Write the faults until the stop event is set."""
-        while not self._stopping.wait(_WRITE_INTERVAL):
-            try:
-                self.write()
-            except CyborgError as error:
-                LOG.error('Writing the faults of daemons failed: %s', error.text)
-            except Exception:  # a programming error must not end the thread
-                LOG.exception('Writing the faults of daemons failed')
+        subject = 'Writing the faults of daemons'
+        repeat(self.write, subject, lambda: _WRITE_INTERVAL, self._stopping)
 
     def write(self) -> None:
         """Write what was noted since the last call, and delete what has ended.

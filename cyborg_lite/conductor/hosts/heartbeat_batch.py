@@ -9,16 +9,12 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
-from oslo_log import log
-
+from cyborg_lite.conductor.periodic import attempt, repeat
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices.telemetry import store_telemetry
 from cyborg_lite.db.hosts import services
-from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.services import Heartbeat
-
-LOG = log.getLogger(__name__)
 
 Telemetry = Mapping[str, Usage]  # by control address
 
@@ -79,9 +75,9 @@ class HeartbeatBatch:
 
     def run(self) -> None:
         """Write batches until the stop event is set, then write once more."""
-        while not self._stopping.wait(_WRITE_INTERVAL):
-            self._write_and_log_errors()
-        self._write_and_log_errors()
+        subject = 'Writing a batch of agent heartbeats'
+        repeat(self.write, subject, lambda: _WRITE_INTERVAL, self._stopping)
+        attempt(self.write, subject)
 
     def write(self) -> None:
         """Write the heartbeats received since the last call.
@@ -110,11 +106,3 @@ class HeartbeatBatch:
                 for host in batch.keys() - unchanged:
                     self._stored.pop(host, None)
                     self._tokens.pop(host, None)
-
-    def _write_and_log_errors(self) -> None:
-        try:
-            self.write()
-        except CyborgError as error:
-            LOG.error('Writing a batch of agent heartbeats failed: %s', error.text)
-        except Exception:  # a programming error must not end the thread
-            LOG.exception('Writing a batch of agent heartbeats failed')

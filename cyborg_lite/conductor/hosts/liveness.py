@@ -11,10 +11,10 @@ from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite.conductor.periodic import repeat
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
-from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.services import AGENT, Service, ServiceState
@@ -74,13 +74,12 @@ class LivenessMonitor:
     def run(self) -> None:
         """Check the daemons until the stop event is set."""
         pause = min(_LONGEST_PAUSE, self.down_after / 5)
-        while not self.stopping.wait(pause):
-            try:
-                self.check_services(time.monotonic())
-            except CyborgError as error:
-                LOG.error('Checking the heartbeats of daemons failed: %s', error.text)
-            except Exception:  # a programming error must not end the thread
-                LOG.exception('Checking the heartbeats of daemons failed')
+        repeat(
+            lambda: self.check_services(time.monotonic()),
+            'Checking the heartbeats of daemons',
+            lambda: pause,
+            self.stopping,
+        )
 
     def check_services(self, moment: float) -> None:
         """Check all daemons once.

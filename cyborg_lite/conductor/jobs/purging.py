@@ -11,14 +11,15 @@ from typing import Final
 from oslo_log import log
 
 from cyborg_lite.clients.placement import Placement
+from cyborg_lite.conductor.periodic import repeat
 from cyborg_lite.db import purging
 from cyborg_lite.db.arqs import history, usages
 from cyborg_lite.db.core import clock
+from cyborg_lite.db.core.change import MAX_DELETED
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.inventory import device_events
 from cyborg_lite.db.jobs import operations
 from cyborg_lite.db.providers import providers
-from cyborg_lite.errors.base import CyborgError
 
 LOG = log.getLogger(__name__)
 
@@ -73,14 +74,12 @@ class Purger:
 
     def run(self) -> None:
         """Delete old rows until the stop event is set."""
-        # Conductors that start together do not purge together.
-        while not self._stopping.wait(_INTERVAL * random.uniform(0.5, 1.5)):
-            try:
-                self.purge()
-            except CyborgError as error:
-                LOG.error('Deleting old rows failed: %s', error.text)
-            except Exception:  # a programming error must not end the thread
-                LOG.exception('Deleting old rows failed')
+
+        def choose_pause() -> float:
+            # Conductors that start together do not purge together.
+            return _INTERVAL * random.uniform(0.5, 1.5)
+
+        repeat(self.purge, 'Deleting old rows', choose_pause, self._stopping)
 
     def purge(self) -> None:
         """Delete old rows once.
@@ -133,7 +132,7 @@ class Purger:
         while not self._stopping.is_set():
             count = self._database.write(delete, before)
             total += count
-            if count < purging.MAX_RECORDS:
+            if count < MAX_DELETED:
                 break
         return total
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from prometheus_client.core import GaugeMetricFamily
 
 from cyborg_lite.conductor.metrics.database_metrics import DatabaseCollector
-from cyborg_lite.db.capacity import provider_capacity, unit_counts
+from cyborg_lite.db.capacity import provider_capacity
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.capacity.explanations import ProviderCapacity
 from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR, ServiceState
@@ -42,8 +42,8 @@ class CapacityCollector(DatabaseCollector):
         class_family, trait_family, arq_family, service_family = families
         capacities = self._database.read(provider_capacity.list_provider_capacities)
         _add_units(class_family, trait_family, capacities)
-        arqs = self._database.read(unit_counts.count_arqs)
-        services = self._database.read(unit_counts.count_services)
+        arqs = self._database.read(provider_capacity.count_arqs)
+        services = self._database.read(provider_capacity.count_services)
         # Zeros are exported: an alert must see the difference to a missing metric.
         for arq_state in State:
             arq_family.add_metric([arq_state.value], arqs.get(arq_state.value, 0))

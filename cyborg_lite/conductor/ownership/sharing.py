@@ -13,8 +13,18 @@ from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db.capacity import provider_capacity
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.errors.providers import PlacementConflict
-from cyborg_lite.model.ownership import nova_providers, sharing
-from cyborg_lite.model.ownership.sharing import SharingFinding
+from cyborg_lite.model.ownership import nova_providers
+
+
+@dataclass(frozen=True, slots=True)
+class SharingFinding:
+    """A provider of another service with a resource class of this service."""
+
+    hostname: str
+    rp_uuid: str
+    provider_name: str
+    reason: str
+    problem: str = 'shared-class'
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +41,12 @@ class SharingCheck:
 
         :raises CyborgError: the database or Placement does not answer
         """
-        own = self.database.read(provider_capacity.list_own_providers, hostname)
-        if not own:
-            return
-        root = self.placement.find_provider_by_name(hostname)
+        own = self.database.read(provider_capacity.list_own_classes, hostname)
+        root = self.placement.find_provider_by_name(hostname) if own else None
         if root is None:
             return
-        uuids = {provider.uuid for provider in own}
-        classes = {provider.resource_class for provider in own}
-        foreign_nodes = [
-            node
-            for node in self.placement.list_tree(root.uuid)
-            if node.uuid not in uuids
-        ]
+        tree = self.placement.list_tree(root.uuid)
+        foreign_nodes = [node for node in tree if node.uuid not in own]
         # Other providers, for instance of network interfaces, have other classes.
         for node in nova_providers.map_foreign_addresses(
             root.name, foreign_nodes
@@ -52,8 +55,12 @@ class SharingCheck:
                 inventories = self.placement.get_inventories(node.uuid).inventories
             except PlacementConflict:
                 continue  # deleted meanwhile
-            finding = sharing.find_shared_class(
-                hostname, node, inventories.keys(), classes
-            )
-            if finding is not None:
-                yield finding
+            shared = ' and '.join(sorted({*own.values()} & inventories.keys()))
+            if shared:
+                reason = (
+                    f'The provider of another service also has {shared}. Nova takes '
+                    f'each allocation of {shared} on the host for its own. Set '
+                    'vgpu_resource_class of the driver or mdev_class in nova.conf to a '
+                    'custom class.'
+                )
+                yield SharingFinding(hostname, node.uuid, node.name, reason)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device profiles and the projects that may use them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cyborg_lite.conductor.capacity.explanations import ExplanationService
@@ -37,19 +37,11 @@ class DeviceProfileService:
         possible: bool = False,
     ) -> tuple[DeviceProfile, ...]:
         """Create all of the profiles or none."""
-        if possible:
-            self._check(new_profiles)
+        for profile in new_profiles if possible else ():
+            self.explanations.check(profile)
         created = self.database.write(profiles.create_profiles, new_profiles)
         self.wake()
         return created
-
-    def _check(self, new_profiles: Iterable[DeviceProfile]) -> None:
-        """Check that a provider could serve each group of profiles.
-
-        :raises ImpossibleDeviceProfile: a group is impossible
-        """
-        for profile in new_profiles:
-            self.explanations.check(profile.name, profile.groups, profile.alternatives)
 
     @serves(Conductor.list_attribute_declarations)
     def list_declarations(self) -> tuple[AttributeDeclaration, ...]:
@@ -91,7 +83,7 @@ class DeviceProfileService:
         project = viewing_project(context)
         if possible and 'groups' in change.fields:
             preview = profiles.preview_change
-            self._check([self.database.read(preview, uuid, change, project)])
+            self.explanations.check(self.database.read(preview, uuid, change, project))
         profile = self.database.write(
             profiles.update_profile, uuid, change, project, generation
         )

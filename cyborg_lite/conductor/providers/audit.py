@@ -6,13 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from oslo_log import log
-
+from cyborg_lite.conductor.periodic import repeat
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.providers import providers
-from cyborg_lite.errors.base import CyborgError
-
-LOG = log.getLogger(__name__)
 
 _PERIOD: Final = 60.0  # seconds between two runs of the loop
 
@@ -28,13 +24,8 @@ class PlacementAuditScheduler:
 
     def run(self) -> None:
         """Schedule jobs until the stop event is set."""
-        while not self.stopping.wait(_PERIOD):
-            try:
-                self.schedule()
-            except CyborgError as error:
-                LOG.error('Scheduling Placement audits failed: %s', error.text)
-            except Exception:  # a programming error must not end the thread
-                LOG.exception('Scheduling Placement audits failed')
+        subject = 'Scheduling Placement audits'
+        repeat(self.schedule, subject, lambda: _PERIOD, self.stopping)
 
     def schedule(self) -> None:
         """Schedule the jobs of one period.

@@ -23,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.arqs.arqs import scope_filter
-from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.change import change, delete_some
 from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.query import Collection, list_page
 from cyborg_lite.db.core.records import AnyRow, Record
@@ -45,7 +45,6 @@ BIND_DELAYED: Final = 'BindDelayed'
 """Step of an ARQ whose bind waits for a host or a service that does not answer."""
 
 MAX_STEPS: Final = 500  # of the history of one ARQ
-MAX_RECORDS: Final = 500  # that one transaction deletes
 _MAX_ARQS: Final = 100  # per transaction
 
 _TEXTS: Final = ('step', 'actor', 'reason', 'error_code')
@@ -235,18 +234,15 @@ def _select_steps(
 def delete_old_histories(session: Session, before: datetime) -> int:
     """Delete the histories of deleted ARQs whose last step is older than a time.
 
-    At most ``MAX_RECORDS`` steps are deleted. The latest step of all stays, because the
-    mark of the database must not fall; see model/hosts/incarnations.py.
-
-    :returns: number of deleted rows
+    The latest step of all stays, because the mark of the database must not fall; see
+    model/hosts/incarnations.py.
     """
     later = aliased(Row)
     has_later = exists().where(later.arq_uuid == Row.arq_uuid, later.at >= before)
     has_arq = exists().where(Arq.uuid == Row.arq_uuid)
     is_latest = Row.id == select(func.max(later.id)).scalar_subquery()
-    old = select(Row.id).where(Row.at < before, ~has_arq, ~has_later, ~is_latest)
-    ids = session.scalars(old.order_by(Row.id).limit(MAX_RECORDS)).all()
-    return change(session, delete(Row).where(Row.id.in_(ids))) if ids else 0
+    is_old = Row.at < before
+    return delete_some(session, Row, is_old, ~has_arq, ~has_later, ~is_latest)
 
 
 def list_long_histories(session: Session) -> Sequence[str]:

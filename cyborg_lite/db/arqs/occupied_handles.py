@@ -10,11 +10,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Select, Update, and_, case, or_, select, update
+from sqlalchemy import ColumnElement, Update, and_, case, or_, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_ms
+from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, Device
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
@@ -71,7 +72,7 @@ def list_compared(
     # A recovery has withheld units that no host prepares.
     occupied = and_(_OCCUPIED, AttachHandle.needs_host.is_(True))
     compared = or_(AttachHandle.uuid.in_(uuids), occupied, _MUST_BE_PREPARED)
-    return _fetch(session, _select(host).where(compared))
+    return _list_handles(session, host, compared)
 
 
 def list_by_keys(
@@ -82,41 +83,30 @@ def list_by_keys(
     A database that is older than the first report of a device gives its handles other
     uuids.
     """
-    return _fetch(session, _select(host).where(AttachHandle.key.in_(keys)))
+    return _list_handles(session, host, AttachHandle.key.in_(keys))
 
 
-def _select(host: str) -> Select[str, str, str, str | None, str | None, str]:
-    return (
-        select(
-            AttachHandle.uuid,
-            AttachHandle.key,
-            Deployable.name,
-            Deployable.rp_uuid,
-            AttachHandle.arq_uuid,
-            AttachHandle.clean_state,
-        )
+_HANDLE: Final = Record(
+    HandleRow,
+    AttachHandle,
+    Deployable,
+    deployable_name=Deployable.name,
+    is_occupied=_OCCUPIED,
+)
+
+
+def _list_handles(
+    session: Session, host: str, condition: ColumnElement[bool]
+) -> tuple[HandleRow, ...]:
+    rows = session.execute(
+        _HANDLE.select()
+        .select_from(AttachHandle)
         .join(Deployable, AttachHandle.deployable_id == Deployable.id)
         .join(Device, Deployable.device_id == Device.id)
-        .where(Device.hostname == host)
+        .where(Device.hostname == host, condition)
         .order_by(AttachHandle.id)
     )
-
-
-def _fetch(
-    session: Session,
-    statement: Select[str, str, str, str | None, str | None, str],
-) -> tuple[HandleRow, ...]:
-    return tuple(
-        HandleRow(
-            uuid,
-            key,
-            name,
-            rp_uuid,
-            arq,
-            is_occupied=arq is None and state == CleanState.OCCUPIED,
-        )
-        for uuid, key, name, rp_uuid, arq, state in session.execute(statement)
-    )
+    return tuple(map(_HANDLE.read, rows))
 
 
 def occupy(

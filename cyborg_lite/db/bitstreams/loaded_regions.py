@@ -48,7 +48,7 @@ def record_bind_load(session: Session, deployable_id: int, function_id: str) -> 
         'previous_function_id': function_id,
         'changed_by_bind': True,
     }
-    _write(session, deployable_id, row, values)
+    _write(session, deployable_id, values)
 
 
 def find_previous_load(session: Session, deployable_id: int) -> PreviousLoad | None:
@@ -68,13 +68,13 @@ def record_loaded_bitstream(
 ) -> None:
     """Store the bitstream that was loaded; the region is usable."""
     values = {'bitstream': codec.dump(bitstream), 'unusable_reason': ''}
-    _write(session, deployable_id, _find_row(session, deployable_id), values)
+    _write(session, deployable_id, values)
 
 
 def mark_unusable(session: Session, deployable_id: int, reason: str) -> None:
     """Store that the content of the region is unknown or must not be used."""
     values = {'bitstream': None, 'unusable_reason': reason[:REASON_MAX_LENGTH]}
-    _write(session, deployable_id, _find_row(session, deployable_id), values)
+    _write(session, deployable_id, values)
 
 
 def clear_previous_load(session: Session, deployable_id: int) -> None:
@@ -101,22 +101,8 @@ def _find_row(session: Session, deployable_id: int) -> LoadedRegion | None:
 
 
 # Any: column values.
-def _write(
-    session: Session,
-    deployable_id: int,
-    row: LoadedRegion | None,
-    values: dict[str, Any],
-) -> None:
-    if row is not None:
-        region = LoadedRegion.deployable_id == deployable_id
-        change(session, update(LoadedRegion).where(region).values(**values))
-        return
-    new = {
-        'deployable_id': deployable_id,
-        'bitstream': None,
-        'changed_by_bind': False,
-        'previous_bitstream': None,
-        'previous_function_id': '',
-        'unusable_reason': '',
-    }
-    session.execute(insert(LoadedRegion).values(**{**new, **values}))
+def _write(session: Session, deployable_id: int, values: dict[str, Any]) -> None:
+    region = LoadedRegion.deployable_id == deployable_id
+    if not change(session, update(LoadedRegion).where(region).values(**values)):
+        new = insert(LoadedRegion).values(deployable_id=deployable_id, **values)
+        session.execute(new)

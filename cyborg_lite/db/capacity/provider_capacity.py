@@ -31,7 +31,6 @@ from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.hosts.topology import Availability
 from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, HandleType, Health
-from cyborg_lite.model.ownership.sharing import OwnProvider
 from cyborg_lite.model.profiles.selectors import Selector, select_traits
 from cyborg_lite.model.providers.providers import valid_symbol
 from cyborg_lite.model.traits import OWNER_CYBORG
@@ -253,15 +252,30 @@ def _sentence(statement: str, reason: str) -> str:
 # --- providers of one host ---
 
 
-def list_own_providers(session: Session, hostname: str) -> tuple[OwnProvider, ...]:
-    """Return the providers of the devices of a host."""
+def list_own_classes(session: Session, hostname: str) -> Mapping[str, str]:
+    """Return the resource classes of the providers of a host, by uuid."""
     deployables = (
         select(Deployable.rp_uuid, Deployable.resource_class)
         .join(Device, Device.id == Deployable.device_id)
         .where(Device.hostname == hostname, Deployable.rp_uuid.is_not(None))
-        .order_by(Deployable.name)
     )
-    return tuple(
-        OwnProvider(uuid or '', valid_symbol(name or ''))
+    return {
+        uuid or '': valid_symbol(name or '')
         for uuid, name in session.execute(deployables)
-    )
+    }
+
+
+# --- numbers in the whole cloud ---
+
+
+def count_arqs(session: Session) -> Mapping[str, int]:
+    """Return the number of ARQs by state."""
+    rows = session.execute(select(Arq.state, func.count()).group_by(Arq.state))
+    return {row.state: int(row[1]) for row in rows}
+
+
+def count_services(session: Session) -> Mapping[tuple[str, str], int]:
+    """Return the number of daemons by binary and state."""
+    keys = Service.binary, Service.state
+    rows = session.execute(select(*keys, func.count()).group_by(*keys))
+    return {(binary, state): number for binary, state, number in rows}

@@ -7,9 +7,9 @@ parameters for the values: building a statement takes more CPU than running it.
 
 import importlib
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from sqlalchemy import ColumnElement, Update, case, update
+from sqlalchemy import ColumnElement, Update, case, delete, select, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.sql.dml import UpdateBase
 
@@ -38,6 +38,21 @@ def change(
     options = {'preserve_rowcount': True}
     connection = session.connection()
     return connection.execute(statement, values, execution_options=options).rowcount
+
+
+MAX_DELETED: Final = 500
+"""Rows that one call of ``delete_some`` deletes."""
+
+
+# Any: a class of `tables` that has the column `id`.
+def delete_some(session: Session, table: Any, *conditions: ColumnElement[bool]) -> int:
+    """Delete the first rows that match, so that no transaction is large.
+
+    :returns: number of deleted rows, at most ``MAX_DELETED``
+    """
+    rows = select(table.id).where(*conditions).order_by(table.id).limit(MAX_DELETED)
+    ids = session.scalars(rows).all()
+    return change(session, delete(table).where(table.id.in_(ids))) if ids else 0
 
 
 def value_by_row(column: Any, values: Mapping[K, Any]) -> ColumnElement[Any]:

@@ -8,8 +8,7 @@ is usable again as soon as the device is.
 
 import functools
 import json
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -44,6 +43,7 @@ from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, now
 from cyborg_lite.db.core.tables import Device as Row
 from cyborg_lite.db.devices import hold
 from cyborg_lite.db.inventory import device_events, quarantines
+from cyborg_lite.db.inventory.handles import list_owners
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.base import Conflict
 from cyborg_lite.errors.devices import DeviceInUse, DeviceNotFound
@@ -69,7 +69,6 @@ SHOWN_HEALTH_REASON: Final = case(
     else_=Row.health_reason,
 )
 
-_UNHEALTHY: Final = (Health.FAILED, Health.WITHHELD)
 _MAX_NAMED: Final = 10  # ARQs
 
 _DEVICES: Final = Collection(
@@ -132,23 +131,13 @@ def count_devices(session: Session) -> Mapping[tuple[str, str], int]:
     return {(model, health): number for model, health, number in rows}
 
 
-def _arqs_by_device(session: Session, query: Query) -> dict[int, list[str]]:
+def _arqs_by_device(session: Session, query: Query) -> Mapping[int, Sequence[str]]:
     """Return the ARQs that own handles, by id of the device.
 
-    A join, because a list of all ids may exceed the limits of the database.
+    A subquery, because a list of all ids may exceed the limits of the database.
     """
     ids = apply_query(select(Row.id), query, _DEVICES).subquery()
-    statement = (
-        select(Deployable.device_id, AttachHandle.arq_uuid)
-        .join(ids, ids.c.id == Deployable.device_id)
-        .join(AttachHandle, AttachHandle.deployable_id == Deployable.id)
-        .where(AttachHandle.arq_uuid.is_not(None))
-        .order_by(AttachHandle.id)
-    )
-    arqs: dict[int, list[str]] = defaultdict(list)
-    for device_id, arq_uuid in session.connection().execute(statement):
-        arqs[device_id].append(str(arq_uuid))
-    return arqs
+    return list_owners(session, Row.id, Row.id.in_(select(ids.c.id)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,32 +222,6 @@ def set_quarantine(
     text = f'{reason} (by {name})' if name else reason
     quarantines.quarantine(session, is_device, text)
     return previous.hostname
-
-
-def list_unhealthy(
-    session: Session,
-) -> tuple[tuple[str, str, str, datetime, str, str], ...]:
-    """Return the devices that failed, or that rules or operators withhold.
-
-    :returns: uuid, host, control address, time of the change, health and reason of each
-    """
-    is_closed = or_(Row.health.in_(_UNHEALTHY), Row.quarantine != '')
-    rows = session.execute(
-        select(
-            Row.uuid,
-            Row.hostname,
-            Row.control_address,
-            Row.health_since,
-            SHOWN_HEALTH,
-            SHOWN_HEALTH_REASON,
-        )
-        .where(is_closed)
-        .order_by(Row.hostname, Row.control_address)
-    )
-    return tuple(
-        (uuid, host, address, since, health, reason)
-        for uuid, host, address, since, health, reason in rows
-    )
 
 
 def undo_device_status(

@@ -7,28 +7,35 @@ stays in maintenance.
 """
 
 from collections.abc import Collection
+from itertools import chain
 from typing import Final
 
 from sqlalchemy import ColumnElement, and_, func, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite import codec
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.tables import (
     AttachHandle,
     Deployable,
     Device,
-    Job,
     Reconfiguration,
     now,
 )
-from cyborg_lite.db.inventory.handles import FREE
+from cyborg_lite.db.core.tables import Job as JobRow
+from cyborg_lite.db.inventory.handles import FREE, list_owners
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.reconfiguration import ReconfigurationState
+from cyborg_lite.model.jobs import Job, ModePayload, NewJob, ReconfigurePayload
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
-from cyborg_lite.model.operations import OperationKind
+from cyborg_lite.model.operations import NewOperation, OperationKind
 
 HELD: Final = 'held'
 """Step of a job after its devices are held."""
+
+APPLIED: Final = 'applied'
+"""Step of a job whose playbooks have succeeded. Its devices are still held."""
 
 _MAX_NAMED: Final = 10  # ARQs
 
@@ -44,14 +51,8 @@ def find_obstacle(session: Session, ids: Collection[int]) -> str:
     if is_changing(session, ids):
         return 'its mode or its configuration is being changed.'
     busy = and_(_of_devices(ids), AttachHandle.missing.is_(False), ~FREE)
-    arqs = [
-        str(arq)
-        for arq in session.scalars(
-            select(AttachHandle.arq_uuid)
-            .where(busy, AttachHandle.arq_uuid.is_not(None))
-            .order_by(AttachHandle.id)
-        )
-    ]
+    owners = list_owners(session, Device.id, busy)
+    arqs = list(chain.from_iterable(owners.values()))
     if arqs:
         return f'ARQs use it: {", ".join(arqs[:_MAX_NAMED])}.'
     if session.scalar(select(func.count()).select_from(AttachHandle).where(busy)):
@@ -72,12 +73,55 @@ def list_changing(session: Session) -> set[int]:
     """Return the ids of the devices that jobs hold."""
     mode_jobs = (
         select(Device.id)
-        .join(Job, Device.uuid == Job.key)
-        .where(Job.kind == OperationKind.MODE, Job.step == HELD)
+        .join(JobRow, Device.uuid == JobRow.key)
+        .where(JobRow.kind == OperationKind.MODE, JobRow.step == HELD)
     )
     running = Reconfiguration.state == ReconfigurationState.RUNNING
     selections = session.scalars(select(Reconfiguration.held_ids).where(running))
     return set(session.scalars(mode_jobs)).union(*selections)
+
+
+def add_job(
+    session: Session,
+    payload: ModePayload | ReconfigurePayload,
+    host: str,
+    limit_ms: int,
+    operation: NewOperation | None,
+) -> None:
+    """Add the job that changes a device of a host.
+
+    :param limit_ms: until the change counts as failed
+    :param operation: that ends with the job; None: there is none
+    """
+    new_job = NewJob(
+        payload.TYPE,
+        codec.dump(payload),
+        key=payload.device_uuid,
+        limit_ms=limit_ms,
+        request_id=None if operation is None else operation.request_id,
+        host=host,
+        operation=operation,
+    )
+    queue.add_job(session, new_job)
+
+
+def read_step(session: Session, job: Job) -> str:
+    """Return the stored step of a job."""
+    step = session.scalar(select(JobRow.step).where(JobRow.uuid == job.uuid))
+    return step or ''
+
+
+def is_held(session: Session, job: Job) -> bool:
+    """Return True if an attempt at a job, by any worker, has held its devices."""
+    return read_step(session, job) in (HELD, APPLIED)
+
+
+def list_providers(session: Session, ids: Collection[int]) -> tuple[str, ...]:
+    """Return the uuids of the providers of devices."""
+    providers = select(Deployable.rp_uuid).where(
+        Deployable.device_id.in_(ids), Deployable.rp_uuid.is_not(None)
+    )
+    return tuple(map(str, session.scalars(providers)))
 
 
 def hold_devices(session: Session, ids: Collection[int], reason: str) -> None:

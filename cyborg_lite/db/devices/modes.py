@@ -6,28 +6,28 @@ maintenance, so that Placement offers nothing of it. A device that the operator 
 into maintenance stays there.
 """
 
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import ColumnElement, delete, select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from cyborg_lite import codec
 from cyborg_lite.db.core.change import change, check_generation, raise_generation
 from cyborg_lite.db.core.clock import read_now_ms
-from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device
+from cyborg_lite.db.core.records import Record
+from cyborg_lite.db.core.tables import Device
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.devices import hold
 from cyborg_lite.db.devices.hold import HELD
 from cyborg_lite.db.inventory import device_events, reports
+from cyborg_lite.db.inventory.handles import list_owners
 from cyborg_lite.db.jobs import administration, operations, queue
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.devices import DeviceNotFound, ModeRefused
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.devices.modes import ModeChange, list_inventory
 from cyborg_lite.model.inventory.host_report import Device as ReportedDevice
-from cyborg_lite.model.jobs import Job, JobState, ModePayload, NewJob
+from cyborg_lite.model.jobs import Job, JobState, ModePayload
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.operations import NewOperation, OperationKind
 
@@ -45,41 +45,36 @@ class ModeDevice:
     provider_uuids: tuple[str, ...] = ()
 
 
+_DEVICE: Final = Record(ModeDevice, Device, address=Device.control_address)
+
+
 def find_device(session: Session, uuid: str) -> ModeDevice:
     """Return a device by its uuid.
 
     :raises DeviceNotFound: no device has the uuid
     """
-    devices = _select_devices(session, Device.uuid == uuid)
-    if not devices:
+    statement = _DEVICE.select().where(Device.uuid == uuid)
+    row = session.execute(statement).one_or_none()
+    if row is None:
         raise DeviceNotFound(uuid=uuid)
-    return devices[0]
+    providers = hold.list_providers(session, [row.row_id])
+    return _DEVICE.read(row, provider_uuids=providers)
 
 
-def list_users(session: Session, hostname: str) -> dict[str, tuple[str, ...]]:
-    """Return the ARQs that use the devices of a host, by uuid of the device."""
-    rows = session.execute(
-        select(Device.uuid, AttachHandle.arq_uuid)
-        .join(Deployable, Deployable.device_id == Device.id)
-        .join(AttachHandle, AttachHandle.deployable_id == Deployable.id)
-        .where(Device.hostname == hostname, AttachHandle.arq_uuid.is_not(None))
-        .order_by(AttachHandle.id)
-    )
-    users: dict[str, list[str]] = defaultdict(list)
-    for uuid, arq_uuid in rows:
-        users[uuid].append(str(arq_uuid))
-    return {uuid: tuple(arqs) for uuid, arqs in users.items()}
+def list_users(session: Session, uuid: str) -> tuple[str, ...]:
+    """Return the ARQs that use a device."""
+    owners = list_owners(session, Device.uuid, Device.uuid == uuid)
+    return tuple(owners.get(uuid, ()))
 
 
-def list_changes(session: Session) -> dict[str, ModeChange]:
-    """Return the last change of each device that has not succeeded, by uuid."""
-    changes = {}
+def find_change(session: Session, uuid: str) -> ModeChange | None:
+    """Return the last change of a device that has not succeeded, if any."""
+    last = None
     for job in administration.list_jobs(session, [OperationKind.MODE]):
         payload = read_payload(ModePayload, job.payload)
-        changes[payload.device_uuid] = ModeChange(
-            payload.mode, job.state.value, job.last_error
-        )
-    return changes
+        if payload.device_uuid == uuid:
+            last = ModeChange(payload.mode, job.state.value, job.last_error)
+    return last
 
 
 def add_change(
@@ -108,16 +103,7 @@ def add_change(
     ):
         if read_payload(ModePayload, job.payload).device_uuid == device.uuid:
             change(session, delete(JobRow).where(JobRow.uuid == job.uuid))
-    new_job = NewJob(
-        OperationKind.MODE,
-        codec.dump(payload),
-        key=device.uuid,
-        limit_ms=_LIMIT_MS,
-        request_id=None if operation is None else operation.request_id,
-        host=device.hostname,
-        operation=operation,
-    )
-    queue.add_job(session, new_job)
+    hold.add_job(session, payload, device.hostname, _LIMIT_MS, operation)
 
 
 def hold_device(session: Session, job: Job, payload: ModePayload) -> ModeDevice:
@@ -128,7 +114,7 @@ def hold_device(session: Session, job: Job, payload: ModePayload) -> ModeDevice:
     :raises JobLost: another conductor took over the job
     """
     device = _lock_device(session, payload.device_uuid)
-    if is_held(session, job):
+    if hold.is_held(session, job):
         return device
     _check_unused(session, device, payload.mode)
     hold.hold_devices(session, [device.id], _hold_reason(payload.mode))
@@ -174,7 +160,7 @@ def end_change(
     """
     payload = read_payload(ModePayload, job.payload)
     _record_end(session, payload, failure)
-    if is_held(session, job):
+    if hold.is_held(session, job):
         try:
             device = _lock_device(session, payload.device_uuid)
         except DeviceNotFound:
@@ -196,12 +182,6 @@ def _record_end(session: Session, payload: ModePayload, failure: str) -> None:
     device_events.add_events(session, is_device, kinds[bool(failure)], details)
 
 
-def is_held(session: Session, job: Job) -> bool:
-    """Return True if the device is held for a job, by this or an earlier worker."""
-    step = session.scalar(select(JobRow.step).where(JobRow.uuid == job.uuid))
-    return step == HELD
-
-
 def _end_hold(session: Session, device: ModeDevice, mode: str, trouble: str) -> None:
     text = f'Its mode is unknown: {trouble}' if trouble else ''
     hold.end_hold(session, [device.id], _hold_reason(mode), text)
@@ -221,34 +201,6 @@ def _check_unused(session: Session, device: ModeDevice, mode: str) -> None:
 def _lock_device(session: Session, uuid: str) -> ModeDevice:
     session.execute(select(Device.id).where(Device.uuid == uuid).with_for_update())
     return find_device(session, uuid)
-
-
-def _select_devices(
-    session: Session, condition: ColumnElement[bool]
-) -> tuple[ModeDevice, ...]:
-    devices = session.execute(
-        select(Device.id, Device.uuid, Device.hostname, Device.control_address)
-        .where(condition)
-        .order_by(Device.control_address)
-    ).all()
-    providers: dict[int, list[str]] = defaultdict(list)
-    rows = session.execute(
-        select(Deployable.device_id, Deployable.rp_uuid)
-        .join(Device, Device.id == Deployable.device_id)
-        .where(condition, Deployable.rp_uuid.is_not(None))
-    )
-    for device_id, rp_uuid in rows:
-        providers[device_id].append(str(rp_uuid))
-    return tuple(
-        ModeDevice(
-            row.id,
-            row.uuid,
-            row.hostname,
-            row.control_address,
-            tuple(providers[row.id]),
-        )
-        for row in devices
-    )
 
 
 def _hold_reason(mode: str) -> str:

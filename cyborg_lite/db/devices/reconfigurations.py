@@ -7,20 +7,20 @@ the lease of the job.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 from uuid import uuid4
 
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite import codec
 from cyborg_lite.db.core.change import change, check_generation, raise_generation
 from cyborg_lite.db.core.records import AnyRow, Record
-from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device, now
-from cyborg_lite.db.core.tables import Job as JobRow
+from cyborg_lite.db.core.tables import Device, now
 from cyborg_lite.db.core.tables import Reconfiguration as RecordRow
 from cyborg_lite.db.devices import hold
-from cyborg_lite.db.devices.hold import HELD
+from cyborg_lite.db.devices.hold import APPLIED, HELD
+from cyborg_lite.db.inventory.handles import list_owners
 from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.devices import DeviceNotFound, ReconfigurationRefused
@@ -30,11 +30,8 @@ from cyborg_lite.model.devices.reconfiguration import (
     Reconfiguration,
     ReconfigurationState,
 )
-from cyborg_lite.model.jobs import Job, NewJob, ReconfigurePayload
+from cyborg_lite.model.jobs import Job, ReconfigurePayload
 from cyborg_lite.model.operations import NewOperation, OperationKind
-
-APPLIED: Final = 'applied'
-"""Step of a job whose playbooks have succeeded."""
 
 MAX_LOG_BYTES: Final = 48_000
 """Length of the stored log in UTF-8; the first lines are dropped."""
@@ -107,14 +104,8 @@ def list_users(
 ) -> tuple[str, ...]:
     """Return the ARQs that use a device or another device that a change affects."""
     ids = _list_affected(session, device, selects)
-    return tuple(
-        session.scalars(
-            select(AttachHandle.arq_uuid)
-            .join(Deployable, Deployable.id == AttachHandle.deployable_id)
-            .where(Deployable.device_id.in_(ids), AttachHandle.arq_uuid.is_not(None))
-            .order_by(AttachHandle.id)
-        )
-    )
+    owners = list_owners(session, Device.id, Device.id.in_(ids))
+    return tuple(chain.from_iterable(owners.values()))
 
 
 def add_change(
@@ -134,9 +125,8 @@ def add_change(
     :raises GenerationConflict: the device has another generation
     :raises ReconfigurationRefused: a device is in use, or is being changed
     """
-    session.execute(
-        select(Device.id).where(Device.uuid == new.device_uuid).with_for_update()
-    )
+    locked = select(Device.id).where(Device.uuid == new.device_uuid)
+    device_id = session.scalar(locked.with_for_update())
     device = find_device(session, new.device_uuid)
     check_generation(session, Device, device.uuid, generation)
     raise_generation(session, Device, device.uuid)
@@ -148,7 +138,7 @@ def add_change(
     uuid = str(uuid4())
     values: dict[str, object] = {
         'uuid': uuid,
-        'device_id': _find_id(session, device.uuid),
+        'device_id': device_id,
         'hardware_set': new.hardware_set,
         'settings': new.settings,
         'held_ids': [],
@@ -156,16 +146,8 @@ def add_change(
         'actor': new.actor,
     }
     change(session, insert(RecordRow), values)
-    job = NewJob(
-        OperationKind.CONFIGURATION,
-        codec.dump(ReconfigurePayload(device.uuid, uuid)),
-        key=device.uuid,
-        limit_ms=new.limit_ms,
-        request_id=None if operation is None else operation.request_id,
-        host=device.hostname,
-        operation=operation,
-    )
-    queue.add_job(session, job)
+    payload = ReconfigurePayload(device.uuid, uuid)
+    hold.add_job(session, payload, device.hostname, new.limit_ms, operation)
     return uuid
 
 
@@ -187,21 +169,16 @@ def begin_change(
         .order_by(Device.id)
         .with_for_update()
     )
-    step = _read_step(session, job)
+    step = hold.read_step(session, job)
     record = _find_row(session, payload.record_uuid)
     if step not in (HELD, APPLIED):
         _hold(session, job, record, ids)
         queue.add_job(session, queue.placement_sync_job(device.hostname))
     device_ids = record.held_ids if step in (HELD, APPLIED) else ids
-    providers = session.scalars(
-        select(Deployable.rp_uuid).where(
-            Deployable.device_id.in_(device_ids), Deployable.rp_uuid.is_not(None)
-        )
-    )
     return ReconfigurationWork(
         _RECORD.read(record),
         device,
-        tuple(str(uuid) for uuid in providers),
+        hold.list_providers(session, device_ids),
         is_applied=step == APPLIED,
     )
 
@@ -268,11 +245,6 @@ def end_change(
     _update(session, payload.record_uuid, **values)
 
 
-def is_held(session: Session, job: Job) -> bool:
-    """Return True if an attempt at a job has held its devices."""
-    return _read_step(session, job) in (HELD, APPLIED)
-
-
 def append_log(log: str, lines: Sequence[str]) -> str:
     """Return a log with further lines, at most ``MAX_LOG_BYTES`` long."""
     text = '\n'.join(filter(None, (log, *lines)))
@@ -312,10 +284,6 @@ def _list_affected(
     ]
 
 
-def _find_id(session: Session, uuid: str) -> int | None:
-    return session.scalar(select(Device.id).where(Device.uuid == uuid))
-
-
 def _find_row(session: Session, uuid: str) -> AnyRow:
     """Return the row of a change.
 
@@ -326,11 +294,6 @@ def _find_row(session: Session, uuid: str) -> AnyRow:
     if row is None:
         raise DeviceNotFound(uuid=uuid)
     return row
-
-
-def _read_step(session: Session, job: Job) -> str:
-    step = session.scalar(select(JobRow.step).where(JobRow.uuid == job.uuid))
-    return step or ''
 
 
 def _update(session: Session, uuid: str, **values: object) -> None:

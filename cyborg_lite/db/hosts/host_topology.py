@@ -57,6 +57,7 @@ _DEVICE: Final = Record(
     health_reason=SHOWN_HEALTH_REASON,
     pci_bridges=From(read_bridges, Device.std_board_info),
 )
+_USER: Final = Record(UnitUser, Arq, arq_uuid=Arq.uuid, arq_state=Arq.state)
 
 
 def read_host_topology(session: Session, hostname: str) -> HostTopology:
@@ -116,19 +117,10 @@ def _list_units(
 ) -> Mapping[int, tuple[TopologyUnit, ...]]:
     """Return the units by id of the deployable."""
     statement = (
-        select(
-            AttachHandle,
-            UNIT_STATE,
-            *CLOSURE_COLUMNS,
-            Deployable.reserved,
-            Deployable.rp_uuid,
-            Deployable.device_id,
-            elastic_cards.PLACES,
-            Arq.state.label('arq_state'),
-            Arq.device_profile_name,
-            Arq.instance_uuid,
-            Arq.project_id,
-        )
+        _USER.select(AttachHandle, UNIT_STATE, *CLOSURE_COLUMNS)
+        .add_columns(Deployable.reserved, Deployable.rp_uuid, Deployable.device_id)
+        .add_columns(elastic_cards.PLACES)
+        .select_from(AttachHandle)
         .join(Deployable, Deployable.id == AttachHandle.deployable_id)
         .join(Device, Device.id == Deployable.device_id)
         .outerjoin(Service, Service.is_agent_of(Device.hostname))
@@ -169,15 +161,7 @@ def _list_consumers(
 def _unit(row: Any) -> TopologyUnit:
     handle: AttachHandle = row.AttachHandle
     state = Availability(row.state)
-    user = None
-    if handle.arq_uuid is not None:
-        user = UnitUser(
-            handle.arq_uuid,
-            row.arq_state,
-            row.device_profile_name,
-            row.instance_uuid,
-            row.project_id,
-        )
+    user = None if handle.arq_uuid is None else _USER.read(row)
     return TopologyUnit(handle.key, handle.type, state, _explain(state, handle), user)
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts: what they have, their events, maintenance, and removal with all rows."""
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -36,6 +35,7 @@ from cyborg_lite.db.core.tables import (
 )
 from cyborg_lite.db.devices import hold
 from cyborg_lite.db.inventory import agents, device_events, quarantines
+from cyborg_lite.db.inventory.handles import list_owners
 from cyborg_lite.db.jobs import administration, outbox, queue
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.arqs import HandlesContended
@@ -358,7 +358,8 @@ def record_host_events(
         return (events[-1].number if events else 0), events
     new = [event for event in events if event.number > service.last_event]
     if new:
-        owners = _list_owners(session, host)
+        on_host = Device.hostname == host
+        owners = list_owners(session, Device.control_address, on_host)
         existing = _list_arqs_of_events(session, host, new)
         for event in new:
             _record(session, host, event, owners, existing)
@@ -388,22 +389,6 @@ def _record(
         )
     error = DriverError(reason=event.reason) if event.reason else None
     record_step(session, affected, event.kind, Actor.AGENT, error)
-
-
-def _list_owners(session: Session, host: str) -> Mapping[str, Sequence[str]]:
-    """Return the ARQs that own handles of each device, by its control address."""
-    rows = session.execute(
-        select(Device.control_address, AttachHandle.arq_uuid)
-        .join(Deployable, Deployable.device_id == Device.id)
-        .join(AttachHandle, AttachHandle.deployable_id == Deployable.id)
-        .where(Device.hostname == host, AttachHandle.arq_uuid.is_not(None))
-        .order_by(AttachHandle.id)
-    )
-    owners: dict[str, list[str]] = defaultdict(list)
-    for address, arq_uuid in rows:
-        if arq_uuid is not None:
-            owners[address].append(arq_uuid)
-    return owners
 
 
 def _list_arqs_of_events(

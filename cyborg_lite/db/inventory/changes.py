@@ -128,7 +128,10 @@ def _inventory(
     attributes: Sequence[AnyRow],
     paths: dict[int, DeployablePath],
 ) -> tuple[StoredInventory, RowIds]:
-    ids = RowIds()
+    def leaf(row: AnyRow) -> LeafPath:
+        """Return the path of a handle or an attribute."""
+        return (*paths[row.deployable_id], row.key)
+
     layout = Layout(
         devices={row.hardware_id: DEVICE.read(row) for row in devices},
         deployables={
@@ -137,33 +140,31 @@ def _inventory(
             )
             for row in deployables
         },
-        handles={
-            (*paths[row.deployable_id], row.key): HANDLE.read(row) for row in handles
-        },
+        handles={leaf(row): HANDLE.read(row) for row in handles},
         attributes={
-            (*paths[row.deployable_id], row.key): row.value
+            leaf(row): row.value
             for row in attributes
             if row.reported and not row.hidden
         },
     )
-    ids.devices.update((row.hardware_id, row.row_id) for row in devices)
-    ids.health.update((row.hardware_id, row.health) for row in devices)
-    ids.deployables.update((path, number) for number, path in paths.items())
-    for handle in handles:
-        ids.handles[*paths[handle.deployable_id], handle.key] = handle.row_id
-    for attribute in attributes:
-        target = ids.attributes if attribute.reported else ids.admin_attributes
-        target[*paths[attribute.deployable_id], attribute.key] = attribute.row_id
+    ids = RowIds(
+        devices={row.hardware_id: row.row_id for row in devices},
+        health={row.hardware_id: row.health for row in devices},
+        deployables={path: number for number, path in paths.items()},
+        handles={leaf(row): row.row_id for row in handles},
+        attributes={leaf(row): row.row_id for row in attributes if row.reported},
+        admin_attributes={
+            leaf(row): row.row_id for row in attributes if not row.reported
+        },
+    )
     names = {paths[row.row_id]: row.name for row in deployables}
+    # A unit that leaves the host while it is not clean must stay known.
     claimed = frozenset(
-        (*paths[row.deployable_id], row.key)
+        leaf(row)
         for row in handles
-        # A unit that leaves the host while it is not clean must stay known.
         if row.arq_uuid or row.clean_state != CleanState.CLEAN
     )
-    hidden = frozenset(
-        (*paths[row.deployable_id], row.key) for row in attributes if row.hidden
-    )
+    hidden = frozenset(leaf(row) for row in attributes if row.hidden)
     return StoredInventory(layout, names, claimed, hidden), ids
 
 

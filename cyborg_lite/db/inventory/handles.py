@@ -5,11 +5,29 @@ Each accepted bind gives its ARQs a higher generation, which its jobs carry. A j
 earlier bind finds no ARQ of its generation, and changes nothing.
 """
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Integer, and_, bindparam, false, func, or_
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    and_,
+    bindparam,
+    false,
+    func,
+    or_,
+    select,
+)
+from sqlalchemy.orm import Session
 
-from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, Service
+from cyborg_lite.db.core.tables import (
+    Arq,
+    AttachHandle,
+    Deployable,
+    Device,
+    Service,
+)
 from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.hosts.services import ServiceState
@@ -64,3 +82,22 @@ def needs_cleaning() -> ColumnElement[bool]:
         AttachHandle.preparing.is_(False),
         Arq.state.not_in(DEVICE_IN_USE_STATES),
     )
+
+
+# Any: a column of a deployable or a device, and its values.
+def list_owners(
+    session: Session, key: Any, *conditions: ColumnElement[bool]
+) -> Mapping[Any, Sequence[str]]:
+    """Return the ARQs that own handles, by the value of a column."""
+    rows = session.execute(
+        select(key, AttachHandle.arq_uuid)
+        .select_from(AttachHandle)
+        .join(Deployable, Deployable.id == AttachHandle.deployable_id)
+        .join(Device, Device.id == Deployable.device_id)
+        .where(AttachHandle.arq_uuid.is_not(None), *conditions)
+        .order_by(AttachHandle.id)
+    )
+    owners: defaultdict[Any, list[str]] = defaultdict(list)
+    for value, arq_uuid in rows:
+        owners[value].append(str(arq_uuid))
+    return owners

@@ -119,14 +119,5 @@ def _narrow(stored: StoredInventory, address: str) -> StoredInventory:
     card = {
         i for i, facts in layout.devices.items() if facts.control_address == address
     }
-    narrowed = replace(
-        layout,
-        devices={i: facts for i, facts in layout.devices.items() if i in card},
-        deployables={
-            p: facts for p, facts in layout.deployables.items() if p[0] in card
-        },
-        handles={p: facts for p, facts in layout.handles.items() if p[0] in card},
-        attributes={p: v for p, v in layout.attributes.items() if p[0] in card},
-    )
     claimed = frozenset(path for path in stored.claimed if path[0] in card)
-    return replace(stored, layout=narrowed, claimed=claimed)
+    return replace(stored, layout=layout.select(card), claimed=claimed)

@@ -3,8 +3,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from sqlalchemy import and_, case, or_, select, union, update
@@ -15,26 +13,8 @@ from cyborg_lite.db.core.records import From, Record
 from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device, Service
 from cyborg_lite.db.inventory import device_events
 from cyborg_lite.model.hosts.services import AGENT
-from cyborg_lite.model.inventory.host_report import NO_PRIVILEGES, Health
+from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.ownership.owners import OwnedDevice
-
-
-@dataclass(frozen=True, slots=True)
-class ContestedDevice:
-    """A device that needs an operator, with the reason."""
-
-    uuid: str
-    hostname: str
-    control_address: str
-    health_since: datetime
-    reason: str
-
-
-_CONTESTED: Final = Record(
-    ContestedDevice,
-    Device,
-    reason=case((Device.conflict != '', Device.conflict), else_=Device.health_reason),
-)
 
 
 def _read_product(board: Mapping[str, str] | None) -> str:
@@ -85,29 +65,6 @@ def store_conflicts(session: Session, reasons: Mapping[str, str]) -> None:
         session,
         update(Device).where(Device.uuid.in_(reasons)).values(conflict=reason),
     )
-
-
-def list_contested_devices(session: Session) -> tuple[ContestedDevice, ...]:
-    """Return the devices in conflict, whether the agent or a conductor detected it."""
-    rows = session.execute(
-        _CONTESTED.select()
-        .where(or_(Device.conflict != '', Device.health == Health.CONFLICT))
-        .order_by(Device.hostname, Device.control_address)
-    )
-    return tuple(map(_CONTESTED.read, rows))
-
-
-def list_unprivileged_devices(
-    session: Session, limit: int
-) -> tuple[ContestedDevice, ...]:
-    """Return the devices that their agent has no privileges to prepare."""
-    rows = session.execute(
-        _CONTESTED.select()
-        .where(Device.health_reason.startswith(NO_PRIVILEGES, autoescape=True))
-        .order_by(Device.hostname, Device.control_address)
-        .limit(limit)
-    )
-    return tuple(map(_CONTESTED.read, rows))
 
 
 def list_owned_devices(

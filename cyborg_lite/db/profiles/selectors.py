@@ -18,7 +18,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from cyborg_lite import codec
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.column_types import read_attributes
 from cyborg_lite.db.core.query import as_strings
@@ -39,7 +38,7 @@ from cyborg_lite.model.inventory.typed_attributes import (
     AttributeType,
     TypedAttribute,
 )
-from cyborg_lite.model.jobs import Job, NewJob, SelectorsPayload
+from cyborg_lite.model.jobs import Job, NewJob
 from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.profiles.selector_keys import find_selector
 from cyborg_lite.model.profiles.selectors import (
@@ -267,4 +266,4 @@ def finish_evaluation(session: Session, job: Job, *, repeat: bool) -> None:
 
 
 def _evaluation(key: str) -> NewJob:
-    return NewJob(OperationKind.SELECTORS, codec.dump(SelectorsPayload()), key=key)
+    return NewJob(OperationKind.SELECTORS, key=key)

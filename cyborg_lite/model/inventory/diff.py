@@ -84,13 +84,8 @@ def diff_leftovers(stored: StoredInventory) -> InventoryChanges:
         for identity, facts in layout.devices.items()
         if facts.health is not Health.GONE
     }
-    remaining = Layout(
-        devices={path: layout.devices[path] for path in present},
-        deployables={p: f for p, f in layout.deployables.items() if p[0] in present},
-        handles={p: f for p, f in layout.handles.items() if p[0] in present},
-        attributes={p: f for p, f in layout.attributes.items() if p[0] in present},
-    )
-    return _diff_layouts(stored, _keep_claimed(stored, remaining), {})
+    remaining = _keep_claimed(stored, layout.select(present))
+    return _diff_layouts(stored, remaining, {})
 
 
 def _keep_moved_paths(stored: Layout, reported: Layout) -> Layout:
@@ -208,16 +203,8 @@ def _reject_class_changes(stored: StoredInventory, reported: Layout) -> Layout:
         identity: replace(reported.devices[identity], health_reason=reason)
         for identity, reason in reasons.items()
     }
-    return Layout(
-        devices={**reported.devices, **devices},
-        deployables={
-            p: f for p, f in reported.deployables.items() if p[0] not in reasons
-        },
-        handles={p: f for p, f in reported.handles.items() if p[0] not in reasons},
-        attributes={
-            p: v for p, v in reported.attributes.items() if p[0] not in reasons
-        },
-    )
+    others = reported.select(reported.devices.keys() - reasons)
+    return replace(others, devices={**others.devices, **devices})
 
 
 def _keeps_class(before: Layout, after: Layout, path: DeployablePath) -> bool:

@@ -7,18 +7,12 @@ root. The third element is the key of an attach handle or an attribute. The path
 unchanged objects never change.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Final, TypeAlias
 
 from cyborg_lite.model.inventory.attribute_keys import build_attributes
-from cyborg_lite.model.inventory.host_report import (
-    AttachHandle,
-    CleaningPolicy,
-    Deployable,
-    Device,
-    HandleType,
-)
+from cyborg_lite.model.inventory.host_report import AttachHandle, Deployable, Device
 from cyborg_lite.model.inventory.typed_attributes import TypedAttribute
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 
@@ -44,17 +38,10 @@ class DeployableFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class HandleFacts:
+class HandleFacts(AttachHandle):
     """Values of an attach handle."""
 
-    key: str
-    type: HandleType
-    info: Mapping[str, str]
-    needs_host: bool
-    managed: bool
-    in_use: bool
     missing: bool = False  # owned by an ARQ or unclean, and no longer on the host
-    cleaning: CleaningPolicy = CleaningPolicy.NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +52,15 @@ class Layout:
     deployables: Mapping[DeployablePath, DeployableFacts]
     handles: Mapping[LeafPath, HandleFacts]
     attributes: Mapping[LeafPath, str]
+
+    def select(self, identities: Collection[str]) -> 'Layout':
+        """Return the objects of some devices."""
+        return Layout(
+            {path: f for path, f in self.devices.items() if path in identities},
+            {path: f for path, f in self.deployables.items() if path[0] in identities},
+            {path: f for path, f in self.handles.items() if path[0] in identities},
+            {path: v for path, v in self.attributes.items() if path[0] in identities},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +138,8 @@ def walk_deployables(
 
 def handle_facts(handle: AttachHandle) -> HandleFacts:
     """Return the values of a reported attach handle."""
-    return HandleFacts(
-        key=handle.key,
-        type=handle.type,
-        info=handle.info,
-        needs_host=handle.needs_host,
-        managed=handle.managed,
-        in_use=handle.in_use,
-        cleaning=handle.cleaning,
-    )
+    values = {item.name: getattr(handle, item.name) for item in fields(handle)}
+    return HandleFacts(**values)
 
 
 def build_layout(devices: Mapping[str, tuple[Device, str]]) -> Layout:

@@ -115,9 +115,10 @@ def test_explain_placement_down_raises(
 def test_check_without_traits_does_not_call_placement(
     placement: FakePlacement, explanations: ExplanationService
 ) -> None:
-    explanations.check('possible', [ONE, ONE])
+    explanations.check(DeviceProfile(str(uuid4()), 'p', None, (ONE, ONE), now()))
+    greedy = (ONE, {'resources:PGPU': '2'})
     with pytest.raises(ImpossibleDeviceProfile, match=r'groups\[1\]'):
-        explanations.check('greedy', [ONE, {'resources:PGPU': '2'}])
+        explanations.check(DeviceProfile(str(uuid4()), 'p', None, greedy, now()))
     assert placement.calls == []
 
 

@@ -8,7 +8,6 @@ import pytest
 from cyborg_lite.conductor.ownership.sharing import SharingCheck
 from cyborg_lite.conductor.providers.sync import PlacementSync
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.model.ownership.sharing import SharingProblem
 from cyborg_lite.model.providers.providers import ProviderInventory
 from tests.builders.provider_rows import add_device, change_deployable
 from tests.doubles.placement import FakePlacement
@@ -31,7 +30,7 @@ class SharedHost:
     def sync(self) -> None:
         PlacementSync(self.database, self.placement).sync(HOST)
 
-    def check(self) -> list[tuple[SharingProblem, str, str]]:
+    def check(self) -> list[tuple[str, str, str]]:
         check = SharingCheck(self.database, self.placement)
         return [
             (finding.problem, finding.rp_uuid, finding.reason)
@@ -56,7 +55,7 @@ def test_foreign_provider_of_same_class_is_found(cloud: SharedHost) -> None:
     assert cloud.check() == []
     uuid = cloud.add_nova_card('VGPU')
     ((problem, provider, reason),) = cloud.check()
-    assert (problem, provider) == (SharingProblem.SHARED_CLASS, uuid)
+    assert (problem, provider) == ('shared-class', uuid)
     assert 'vgpu_resource_class' in reason
     assert 'mdev_class' in reason
 

@@ -6,8 +6,9 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.conductor.providers.sync import PlacementSync
+from cyborg_lite.db.attention import list_attention
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.ownership import device_owners
+from cyborg_lite.model.attention import AttentionKind
 from cyborg_lite.model.providers.providers import ProviderInventory, TreeNode
 from cyborg_lite.model.traits import OWNER_CYBORG, OWNER_NOVA
 from tests.builders.provider_rows import add_device, change_device
@@ -43,7 +44,9 @@ def nova_takes(
 
 def reasons(database: Database) -> list[str]:
     return [
-        device.reason for device in database.read(device_owners.list_contested_devices)
+        item.reason
+        for item in database.read(list_attention)
+        if item.kind is AttentionKind.CONTESTED_DEVICE
     ]
 
 

@@ -182,6 +182,8 @@ def test_removed_device_ends_change(database: Database, payload: ModePayload) ->
         )
     )
     database.write(modes.end_change, job, 'It is gone.')
-    assert database.read(modes.list_changes)[payload.device_uuid].state == 'failed'
+    change = database.read(modes.find_change, payload.device_uuid)
+    assert change is not None
+    assert change.state == 'failed'
     with pytest.raises(DeviceNotFound):
         database.read(modes.find_device, payload.device_uuid)

@@ -6,10 +6,7 @@ import pytest
 from cyborg_lite import codec
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.jobs import InvalidJobPayload
-from cyborg_lite.model.jobs import (
-    AuditPayload,
-    BindPayload,
-)
+from cyborg_lite.model.jobs import BindPayload, ReleasePayload
 
 BIND = BindPayload('instance', ('arq-1', 'arq-2'), ('provider',), 'project', 3)
 
@@ -37,4 +34,5 @@ def test_read_payload_without_field_raises() -> None:
 
 
 def test_read_payload_ignores_unknown_fields() -> None:
-    assert read_payload(AuditPayload, {'deep': 1}) == AuditPayload()
+    stored = {'handle_uuid': 'one', 'deep': 1}
+    assert read_payload(ReleasePayload, stored) == ReleasePayload('one')
