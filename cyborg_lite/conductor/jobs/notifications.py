@@ -9,14 +9,12 @@ batch again, with the same message ids.
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from oslo_log import log
-from prometheus_client.core import GaugeMetricFamily
 
-from cyborg_lite.conductor.metrics.database_metrics import DatabaseCollector
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import outbox
 from cyborg_lite.errors.base import CyborgError
@@ -143,25 +141,3 @@ class NotificationSender:
             self._database.write(outbox.end_lease, self._owner)
         except CyborgError as error:
             LOG.info('Lease of the notifications not ended: %s', error.text)
-
-
-class BacklogCollector(DatabaseCollector):
-    """The notifications that wait to be sent."""
-
-    subject = 'Notification'
-
-    def _create_families(self) -> Sequence[GaugeMetricFamily]:
-        return (
-            GaugeMetricFamily(
-                'cyborg_lite_notifications_waiting', 'Notifications that are not sent.'
-            ),
-            GaugeMetricFamily(
-                'cyborg_lite_notification_age_seconds',
-                'Age of the oldest notification that is not sent; 0 if none waits.',
-            ),
-        )
-
-    def _add_samples(self, families: Sequence[GaugeMetricFamily]) -> None:
-        backlog = self._database.read(outbox.read_backlog)
-        for family, value in zip(families, (backlog.count, backlog.age), strict=True):
-            family.add_metric([], value)

@@ -5,7 +5,7 @@ Counting is always on and costs little. ``[conductor] metrics_port`` decides whe
 metrics are served.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Final
 
@@ -16,15 +16,12 @@ from prometheus_client import (
     Histogram,
     generate_latest,
 )
-from prometheus_client.core import GaugeMetricFamily
 
-from cyborg_lite.conductor.jobs.notifications import BacklogCollector
-from cyborg_lite.conductor.metrics.attention_metrics import AttentionCollector
-from cyborg_lite.conductor.metrics.capacity_metrics import CapacityCollector
-from cyborg_lite.conductor.metrics.database_metrics import DatabaseCollector
-from cyborg_lite.conductor.metrics.device_metrics import DeviceCollector
+from cyborg_lite.conductor.metrics.database_metrics import (
+    build_collectors,
+    name_kind,
+)
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.model.jobs import Job, NovaEventPayload
 from cyborg_lite.model.operations import OperationKind
@@ -35,13 +32,6 @@ _BUCKETS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120
 
 # Seconds: most stages take milliseconds; loading a bitstream takes minutes.
 _STAGE_BUCKETS: Final = (0.005, *_BUCKETS)
-
-# Values of the label `kind` that differ from the operation kinds; dashboards use them.
-_KINDS: Final[Mapping[str, str]] = {
-    OperationKind.RECONCILE: 'placement-sync',
-    OperationKind.CLEANING: 'clean',
-    OperationKind.CONFIGURATION: 'reconfigure',
-}
 
 # Values of the label `result`.
 DONE: Final = 'done'
@@ -105,18 +95,18 @@ class Metrics:
 
     def count_attempt(self, job: Job) -> None:
         """Count the start of an attempt at a job."""
-        self._attempts.labels(_name_kind(job.type)).inc()
+        self._attempts.labels(name_kind(job.type)).inc()
 
     def count_result(self, job: Job, result: str) -> None:
         """Count the end of an attempt at a job.
 
         :param result: DONE, POSTPONED or EXPIRED
         """
-        self._results.labels(_name_kind(job.type), result).inc()
+        self._results.labels(name_kind(job.type), result).inc()
 
     def count_lost_lease(self, job: Job) -> None:
         """Count a job that another conductor has leased during an attempt."""
-        self._lost_leases.labels(_name_kind(job.type)).inc()
+        self._lost_leases.labels(name_kind(job.type)).inc()
 
     def observe_replacement(
         self, job: Job, replacement: Job | None, seconds: float
@@ -193,13 +183,10 @@ class Metrics:
         self, database: Database, *, serves_each_device: bool = False
     ) -> None:
         """Add the job table and the devices, read from the database at each scrape."""
-        self.registry.register(_JobCollector(database))
-        self.registry.register(
-            DeviceCollector(database, serves_each=serves_each_device)
-        )
-        self.registry.register(CapacityCollector(database))
-        self.registry.register(BacklogCollector(database))
-        self.registry.register(AttentionCollector(database))
+        for collector in build_collectors(
+            database, serves_each_device=serves_each_device
+        ):
+            self.registry.register(collector)
 
     def format_text(self) -> str:
         """Return all metrics in the text format of Prometheus."""
@@ -212,36 +199,3 @@ class Metrics:
         :raises ConfigurationError: none of the ports is free
         """
         return serve_metrics(self.registry, address, ports, 'conductor')
-
-
-def _name_kind(kind: str) -> str:
-    return _KINDS.get(kind, kind)
-
-
-class _JobCollector(DatabaseCollector):
-    """The numbers of jobs in the job table."""
-
-    subject = 'Job'
-
-    def _create_families(self) -> Sequence[GaugeMetricFamily]:
-        return (
-            GaugeMetricFamily(
-                'cyborg_lite_jobs',
-                'Jobs that have not succeeded.',
-                labels=['kind', 'state'],
-            ),
-            GaugeMetricFamily(
-                'cyborg_lite_job_queue_age_seconds',
-                'Time for which the oldest job has waited, also between attempts.',
-                labels=['kind'],
-            ),
-        )
-
-    def _add_samples(self, families: Sequence[GaugeMetricFamily]) -> None:
-        count_family, age_family = families
-        counts = self._database.read(queue.count_jobs)
-        waits = self._database.read(administration.list_longest_waits)
-        for count in counts:
-            count_family.add_metric([_name_kind(count.type), count.state], count.count)
-        for kind, seconds in waits.items():
-            age_family.add_metric([_name_kind(kind)], seconds)

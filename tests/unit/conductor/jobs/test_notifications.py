@@ -7,10 +7,10 @@ import threading
 import pytest
 
 from cyborg_lite.conductor.jobs.notifications import (
-    BacklogCollector,
     NotificationRules,
     NotificationSender,
 )
+from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import outbox
 from cyborg_lite.errors.daemons import ServiceUnavailable
@@ -160,7 +160,8 @@ class StopAfter(threading.Event):
 
 def test_backlog_metrics_show_waiting_notifications(notifying: Database) -> None:
     add(notifying, 2)
-    families = BacklogCollector(notifying).collect()
-    values = {family.name: family.samples[0].value for family in families}
-    assert values['cyborg_lite_notifications_waiting'] == 2
-    assert 0 <= values['cyborg_lite_notification_age_seconds'] < 60
+    metrics = Metrics()
+    metrics.add_database_metrics(notifying)
+    read = metrics.registry.get_sample_value
+    assert read('cyborg_lite_notifications_waiting') == 2
+    assert 0 <= (read('cyborg_lite_notification_age_seconds') or 0) < 60

@@ -2,12 +2,10 @@
 """Collectors that read the database at each scrape."""
 
 import logging
-from collections.abc import Sequence
 
 import pytest
-from prometheus_client.core import GaugeMetricFamily
 
-from cyborg_lite.conductor.metrics.database_metrics import DatabaseCollector
+from cyborg_lite.conductor.metrics.database_metrics import DatabaseCollector, Samples
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.errors.daemons import ServiceUnavailable
 
@@ -15,16 +13,16 @@ from cyborg_lite.errors.daemons import ServiceUnavailable
 class Colors(DatabaseCollector):
     """Collector whose second read fails on request."""
 
-    subject = 'Color'
     fails = False
     reads = 0
 
-    def _create_families(self) -> Sequence[GaugeMetricFamily]:
-        return (GaugeMetricFamily('colors', 'Colors.', labels=['name']),)
+    def __init__(self, database: Database) -> None:
+        families = {'colors': ('Colors.', ('name',))}
+        super().__init__(database, 'Color', families, self.read_colors)
 
-    def _add_samples(self, families: Sequence[GaugeMetricFamily]) -> None:
+    def read_colors(self, _database: Database) -> Samples:
         self.reads += 1
-        families[0].add_metric(['red'], 1)
+        yield 'colors', ('red',), 1
         if self.fails:
             raise ServiceUnavailable(what='database')
 
@@ -32,7 +30,7 @@ class Colors(DatabaseCollector):
 def test_describe_reads_nothing(database: Database) -> None:
     colors = Colors(database)
     (family,) = colors.describe()
-    assert (family.name, family.samples, colors.reads) == ('colors', [], 0)
+    assert (family.name, family.samples, colors.reads) == ('cyborg_lite_colors', [], 0)
 
 
 def test_collect_reads_again_at_each_scrape(database: Database) -> None:
