@@ -15,13 +15,15 @@ from cyborg_lite.clients.limits import KeystoneLimits
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.clients.playbooks import PlaybookRunner, check_installed
-from cyborg_lite.conductor.arqs.arqs import ArqService
-from cyborg_lite.conductor.arqs.audit import Audit, AuditRules
-from cyborg_lite.conductor.arqs.audit_jobs import AuditHandler, AuditScheduler
-from cyborg_lite.conductor.arqs.binding import BindHandler, BindRules
-from cyborg_lite.conductor.arqs.connecting import ConnectHandler
+from cyborg_lite.conductor.arqs.arqs import ArqService, LimitService
+from cyborg_lite.conductor.arqs.audit import (
+    Audit,
+    AuditHandler,
+    AuditRules,
+    AuditScheduler,
+)
+from cyborg_lite.conductor.arqs.binding import BindHandler, BindRules, ConnectHandler
 from cyborg_lite.conductor.arqs.nova_events import NovaEventHandler
-from cyborg_lite.conductor.arqs.project_limits import LimitService
 from cyborg_lite.conductor.arqs.recovery import RecoveryService
 from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
 from cyborg_lite.conductor.arqs.unowned_handles import UnownedHandles
@@ -34,8 +36,7 @@ from cyborg_lite.conductor.bitstreams.programming import (
 )
 from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.conductor.devices.cleaning import CleanHandler, CleaningService
-from cyborg_lite.conductor.devices.devices import DeviceService
-from cyborg_lite.conductor.devices.host_peers import HostPeers
+from cyborg_lite.conductor.devices.devices import DeviceService, HostPeers
 from cyborg_lite.conductor.devices.modes import ModeHandler, ModeService
 from cyborg_lite.conductor.devices.reconfiguring import (
     ReconfigurationService,
@@ -47,22 +48,23 @@ from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.hosts.hosts import HostService
 from cyborg_lite.conductor.hosts.liveness import LivenessMonitor
 from cyborg_lite.conductor.inventory.inventory import InventoryService
-from cyborg_lite.conductor.jobs.attempts import Handler
 from cyborg_lite.conductor.jobs.notifications import (
     NotificationRules,
     NotificationSender,
 )
 from cyborg_lite.conductor.jobs.operations import OperationService, Restart
 from cyborg_lite.conductor.jobs.purging import DEFAULT_RETENTION, Purger, Retention
-from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
+from cyborg_lite.conductor.jobs.runner import Handler, JobRunner, Workers, create_owner
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.conductor.ownership.allocations import Pace
 from cyborg_lite.conductor.ownership.sharing import SharingCheck
-from cyborg_lite.conductor.profiles.alternatives import AlternativeService
-from cyborg_lite.conductor.profiles.device_profiles import DeviceProfileService
-from cyborg_lite.conductor.providers.audit import PlacementAuditScheduler
+from cyborg_lite.conductor.profiles.device_profiles import (
+    AlternativeService,
+    DeviceProfileService,
+)
 from cyborg_lite.conductor.providers.host_jobs import (
     HostSyncJobs,
+    PlacementAuditScheduler,
     ProviderRemovalHandler,
 )
 from cyborg_lite.conductor.providers.selectors import SelectorsHandler

@@ -36,8 +36,7 @@ from cyborg_lite.model.attention import (
     check_profiles,
 )
 from cyborg_lite.model.devices.cleaning import CleanState
-from cyborg_lite.model.hosts.faults import Fault
-from cyborg_lite.model.hosts.services import AGENT, ServiceState
+from cyborg_lite.model.hosts.services import AGENT, Fault, ServiceState
 from cyborg_lite.model.inventory.host_report import NO_PRIVILEGES, Health
 from cyborg_lite.model.jobs import JobState
 from cyborg_lite.model.operations import OperationKind

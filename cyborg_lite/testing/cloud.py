@@ -18,9 +18,9 @@ from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
 from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
 from cyborg_lite.conductor.devices.cleaning import CleanHandler
-from cyborg_lite.conductor.devices.host_peers import HostPeers
+from cyborg_lite.conductor.devices.devices import HostPeers
 from cyborg_lite.conductor.devices.modes import ModeHandler
-from cyborg_lite.conductor.jobs.attempts import Handler, JobAttempts
+from cyborg_lite.conductor.jobs.runner import Handler, JobAttempts
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.arqs import arqs, binding, release
 from cyborg_lite.db.core import migration

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite import codec
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
-from cyborg_lite.conductor.jobs.attempts import Handler
+from cyborg_lite.conductor.jobs.runner import Handler
 from cyborg_lite.conductor.providers.selectors import SelectorsHandler
 from cyborg_lite.conductor.providers.sync import PlacementSync, PlacementSyncHandler
 from cyborg_lite.db.core.engine import Database

@@ -13,8 +13,7 @@ from oslo_log import log
 from cyborg_lite.agent.state.cache import Cache, PreparedHandle
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import Device, Health
-from cyborg_lite.model.inventory.identities import map_serials
-from cyborg_lite.model.inventory.moved_handles import is_same_function
+from cyborg_lite.model.inventory.identities import is_same_function, map_serials
 
 LOG = log.getLogger(__name__)
 

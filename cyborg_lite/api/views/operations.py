@@ -20,7 +20,7 @@ from cyborg_lite.api.views.shapes import (
 )
 from cyborg_lite.api.views.view import LINKS, ListView, View
 from cyborg_lite.model.attention import AttentionKind, ObjectType, Severity
-from cyborg_lite.model.bitstreams.program_jobs import ProgramState, ProgramStep
+from cyborg_lite.model.bitstreams.bitstreams import ProgramState, ProgramStep
 from cyborg_lite.model.operations import (
     Operation,
     OperationKind,

@@ -11,7 +11,7 @@ from cyborg_lite.cmd.support import database
 from cyborg_lite.cmd.support.json_output import is_json, print_records
 from cyborg_lite.cmd.support.parsers import Parsers, add_command
 from cyborg_lite.db.ownership import device_owners
-from cyborg_lite.model.ownership.owners import (
+from cyborg_lite.model.ownership.plan import (
     OwnedDevice,
     config_lines_for_cyborg,
     config_lines_for_nova,

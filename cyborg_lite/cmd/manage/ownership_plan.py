@@ -17,10 +17,13 @@ from cyborg_lite.cmd.support.parsers import Parsers, add_command
 from cyborg_lite.conf import agent
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.daemons import ConfigurationError
-from cyborg_lite.model.ownership.configuration import ConfigLine, build_config
-from cyborg_lite.model.ownership.nova_comparison import check_nova_config
-from cyborg_lite.model.ownership.nova_config import NovaConfig
-from cyborg_lite.model.ownership.plan import OwnershipPlan, check_devices
+from cyborg_lite.model.ownership.nova_config import NovaConfig, check_nova_config
+from cyborg_lite.model.ownership.plan import (
+    ConfigLine,
+    OwnershipPlan,
+    build_config,
+    check_devices,
+)
 from cyborg_lite.model.text import format_count
 
 _COLUMNS: Final = {

@@ -9,12 +9,12 @@ from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite.clients.limits import KeystoneLimits
 from cyborg_lite.conductor.arqs.binding import (
     BindRules,
     build_bind_job,
     build_nova_event_job,
 )
-from cyborg_lite.conductor.arqs.project_limits import LimitService
 from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.hosts.database_watch import DatabaseWatch
 from cyborg_lite.conductor.jobs.operations import build_operation
@@ -24,6 +24,7 @@ from cyborg_lite.db.arqs import arqs, binding, history, project_limits, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.profiles import profiles
 from cyborg_lite.errors.arqs import (
     ArqNotFound,
     ArqStateConflict,
@@ -35,6 +36,15 @@ from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.errors.profiles import DeviceProfileDisabled
 from cyborg_lite.errors.requests import ServiceTokenRequired
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope, State, Step
+from cyborg_lite.model.arqs.project_limits import (
+    ARQS,
+    UNBOUND,
+    UNLIMITED,
+    ProjectLimits,
+    ResourceUse,
+    list_resources,
+    name_units,
+)
 from cyborg_lite.model.jobs import NovaEventPayload
 from cyborg_lite.model.operations import OperationKind, SubjectType
 from cyborg_lite.model.queries import Query, replace_records
@@ -43,6 +53,79 @@ from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Agents, Conductor
 
 LOG = log.getLogger(__name__)
+
+# --- limits of projects ---
+
+
+class LimitService:
+    """Prepares the check of limits. Keystone is not called within a transaction."""
+
+    def __init__(
+        self,
+        database: Database,
+        limits: KeystoneLimits | None,
+        max_unbound: int = UNLIMITED,
+    ) -> None:
+        """Store the arguments.
+
+        :param limits: None: Keystone has no limits
+        :param max_unbound: ARQs of a project that were never bound
+        """
+        self._database = database
+        self._limits = limits
+        self._max_unbound = max_unbound
+        self._locked_projects: set[str] = set()  # projects whose lock exists
+
+    def prepare(
+        self, context: RequestContext, profile_name: str
+    ) -> ProjectLimits | None:
+        """Return the limits of the project of the caller.
+
+        The Compute service binds its ARQs at once and deletes them, so it may create
+        any number. An administrator may, too.
+
+        :returns: None if the caller has no project, or no limit applies
+        :raises DeviceProfileNotFound: the profile does not exist or is not visible
+        :raises ServiceUnavailable: Keystone does not answer
+        """
+        project = context.project_id
+        if project is None:
+            return None
+        is_bounded = not (context.is_admin or context.service_request)
+        unbound = self._max_unbound if is_bounded else UNLIMITED
+        limits = None
+        if self._limits is not None:
+            viewer = viewing_project(context)
+            groups = self._database.read(arqs.list_profile_groups, profile_name, viewer)
+            limits = self._limits.read_limits(project, list_resources(groups))
+        elif unbound == UNLIMITED:
+            return None
+        if project not in self._locked_projects:
+            self._database.write(project_limits.add_lock, project)
+            self._locked_projects.add(project)
+        return ProjectLimits(project, limits, unbound)
+
+    @serves(Conductor.list_limits)
+    def list(self, context: RequestContext) -> tuple[ResourceUse, ...]:
+        """Return the limits of the project of the caller, and what it uses.
+
+        The resources are those that the project uses, or that its device profiles
+        request.
+        """
+        project = context.project_id or ''
+        used = self._database.read(project_limits.count_used, project)
+        viewer = viewing_project(context)
+        visible = self._database.read(profiles.list_profiles, Query(), viewer)
+        classes = {name for profile in visible for name in profile.resource_classes()}
+        names = {ARQS, *map(name_units, classes), *used} - {UNBOUND}
+        limits = dict.fromkeys(names, UNLIMITED)
+        if self._limits is not None:
+            limits |= self._limits.read_limits(project, names)
+        limits[UNBOUND] = self._max_unbound
+        return tuple(
+            ResourceUse(name, limits[name], used[name]) for name in sorted(limits)
+        )
+
 
 # Why a bind of known ARQs is not accepted.
 _REFUSALS: Final = (ArqStateConflict, DeviceProfileDisabled, InstanceHasArqs)

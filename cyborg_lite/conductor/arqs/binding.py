@@ -16,17 +16,19 @@ from typing import Final, Self
 from oslo_log import log
 
 from cyborg_lite import codec
+from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Consumer, Placement
 from cyborg_lite.conductor.arqs.nova_support import NovaRules, NovaSupport
 from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
 from cyborg_lite.conductor.hosts.liveness import check_hosts_up
-from cyborg_lite.conductor.profiles.alternatives import (
+from cyborg_lite.conductor.profiles.device_profiles import (
     correct_alternatives,
     read_traits,
 )
-from cyborg_lite.db.arqs import binding, claiming, history
+from cyborg_lite.db.arqs import attach_handles, binding, claiming, history
 from cyborg_lite.db.arqs.matching import Allocated
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.arqs import (
     BindAbandoned,
@@ -35,6 +37,7 @@ from cyborg_lite.errors.arqs import (
     BindStopped,
     HandleNotAttachable,
     HandlesContended,
+    InstanceNotSpawned,
     NoFreeHandle,
     ProviderMismatch,
 )
@@ -416,3 +419,60 @@ def _log_bound(payload: BindPayload) -> None:
         ', '.join(payload.arq_uuids),
         payload.instance_uuid,
     )
+
+
+# --- the connect job: drivers that wait until the instance of a bind is spawned ---
+#
+# The state of the instance in Nova decides. A bind adds the job only if the answer of
+# the agent to ``prepare`` names handles to connect.
+
+
+class ConnectHandler:
+    """Runs connect jobs."""
+
+    def __init__(self, database: Database, nova: Nova, agents: Agents) -> None:
+        self._database = database
+        self._nova = nova
+        self._agents = agents
+
+    def run(self, job: Job) -> Job | None:
+        """Connect the handles that the ARQs still own, once the instance is spawned.
+
+        Without a Nova the handles are connected at once.
+
+        :raises InstanceNotSpawned: the job is postponed
+        :raises HostAway: an agent does not answer; the job is postponed
+        :raises DriverError: a driver failed; the job is postponed
+        """
+        payload = read_payload(ConnectPayload, job.payload)
+        handles = [
+            handle
+            for handle in self._database.read(
+                attach_handles.list_handles_of_bind,
+                payload.arq_uuids,
+                payload.generation,
+            )
+            # A handle that is being released has no instance.
+            if handle.instance_uuid == payload.instance_uuid
+        ]
+        if handles and self._nova.is_spawned(payload.instance_uuid) is False:
+            raise InstanceNotSpawned(instance=payload.instance_uuid)
+        context = request_context(job.request_id)
+        by_host = sorted(handles, key=lambda handle: handle.hostname)
+        for host, on_host in groupby(by_host, key=lambda handle: handle.hostname):
+            self._agents.connect(context, host, list(on_host))
+        self._database.write(queue.finish_job, job)
+        LOG.info(
+            'Connected %d handles of instance %s', len(handles), payload.instance_uuid
+        )
+        return None
+
+    def expire(self, job: Job, reason: str) -> Job | None:
+        """Log the failure and finish the job; the ARQs stay Bound."""
+        LOG.warning(
+            'Handles of instance %s not connected before connect_deadline: %s',
+            read_payload(ConnectPayload, job.payload).instance_uuid,
+            reason,
+        )
+        self._database.write(queue.finish_job, job, reason)
+        return None

@@ -15,7 +15,7 @@ from cyborg_lite.model.bitstreams.choice import (
     RegionProperties,
 )
 from cyborg_lite.model.bitstreams.listing import ListedBitstream
-from cyborg_lite.model.profiles import image_properties
+from cyborg_lite.model.profiles import group_keys
 from cyborg_lite.model.profiles.device_profiles import Group
 from cyborg_lite.model.profiles.selector_keys import name_bitstream_attribute
 
@@ -127,7 +127,7 @@ class BitstreamCatalog:
             image = self.images.image(image_id)
         except NotFound:
             raise InvalidInput(reason=_missing(image_id)) from None
-        return image_properties.parse_image_properties(image_id, image.properties)
+        return group_keys.parse_image_properties(image_id, image.properties)
 
     def rank(self, region: RegionProperties) -> tuple[BitstreamFit, ...]:
         """Return all bitstreams: first those that fit the region, best first.

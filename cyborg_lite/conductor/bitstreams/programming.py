@@ -24,8 +24,8 @@ from cyborg_lite.errors.bitstreams import ProgrammingTimedOut
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.devices import DeployableNotFound
 from cyborg_lite.errors.hosts import HostAway
+from cyborg_lite.model.bitstreams.bitstreams import ProgramStep
 from cyborg_lite.model.bitstreams.listing import ListedBitstream
-from cyborg_lite.model.bitstreams.program_jobs import ProgramStep
 from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.jobs import Job, NewJob, ProgramPayload
 from cyborg_lite.model.operations import (

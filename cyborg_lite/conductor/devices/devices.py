@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices: the list for the API, and changes of their status."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
 from oslo_log import log
 
+from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import devices
 from cyborg_lite.db.inventory import device_events
@@ -15,7 +16,7 @@ from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEvent
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.dispatcher import serves
-from cyborg_lite.rpc.interface import Conductor
+from cyborg_lite.rpc.interface import Agents, Conductor
 
 LOG = log.getLogger(__name__)
 
@@ -96,3 +97,35 @@ class DeviceService:
             previous.hostname,
             status,
         )
+
+
+# --- peers of a change of the devices of a host ---
+
+
+@dataclass(frozen=True, slots=True)
+class HostPeers:
+    """The peers that a change of the devices of a host needs."""
+
+    agents: Agents
+    placement: Placement
+    sync_placement: Callable[[str], object]  # updates the providers of a host
+
+    def describe_allocations(self, providers: Iterable[str]) -> str:
+        """Return which instances are scheduled to a provider; empty: none is."""
+        for provider in providers:
+            consumers = sorted(self.placement.list_consumers(provider))
+            if consumers:
+                return f'Placement has allocations of it: {", ".join(consumers[:10])}.'
+        return ''
+
+    def try_sync(self, hostname: str) -> None:
+        """Update the providers after a change; if it fails, a job does it later."""
+        try:
+            self.sync_placement(hostname)
+        except CyborgError as error:
+            LOG.warning(
+                'Placement sync of host %s after a change of its devices postponed to '
+                'a job: %s',
+                hostname,
+                error.text,
+            )

@@ -10,7 +10,7 @@ from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite.conductor.devices.host_peers import HostPeers
+from cyborg_lite.conductor.devices.devices import HostPeers
 from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import hold, modes

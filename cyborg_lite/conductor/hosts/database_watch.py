@@ -14,7 +14,7 @@ from oslo_log import log
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.periodic import attempt, repeat
-from cyborg_lite.conductor.profiles.alternatives import read_traits
+from cyborg_lite.conductor.profiles.device_profiles import read_traits
 from cyborg_lite.db.core import incarnations
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.errors.base import InvalidInput

@@ -10,8 +10,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import faults
 from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.attention import MAX_ITEMS, AttentionKind
-from cyborg_lite.model.hosts.faults import Fault, FaultKey
-from cyborg_lite.model.hosts.services import AGENT
+from cyborg_lite.model.hosts.services import AGENT, Fault, FaultKey
 from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.interface import Agents
 from cyborg_lite.rpc.security.keys import Peer

@@ -11,7 +11,7 @@ from typing import Final
 
 from cyborg_lite.conductor.periodic import attempt, repeat
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.devices.telemetry import store_telemetry
+from cyborg_lite.db.devices.devices import store_telemetry
 from cyborg_lite.db.hosts import services
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.services import Heartbeat

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from oslo_log import log
 
-from cyborg_lite.conductor.arqs.audit_jobs import build_audit_job
+from cyborg_lite.conductor.arqs.audit import build_audit_job
 from cyborg_lite.db.arqs import history
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services

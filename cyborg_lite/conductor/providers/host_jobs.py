@@ -9,10 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite.conductor.periodic import repeat
 from cyborg_lite.conductor.providers.sync import (
     PlacementSync,
     PlacementSyncHandler,
@@ -22,6 +24,7 @@ from cyborg_lite.conductor.providers.sync import (
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.jobs.payloads import read_payload
+from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.errors.providers import HostSyncBusy
@@ -174,3 +177,37 @@ class ProviderRemovalHandler:
 
 def _is_deep(job: Job) -> bool:
     return read_payload(PlacementSyncPayload, job.payload).deep
+
+
+# --- periodic comparison of all hosts with Placement ---
+
+
+_PERIOD: Final = 60.0  # seconds between two runs of the loop
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementAuditScheduler:
+    """Schedules Placement sync jobs. Any number of conductors may run it."""
+
+    database: Database
+    wake: Callable[[], None]  # called when jobs were written
+    interval: float  # seconds in which each host is compared once; 0: never
+    stopping: threading.Event
+
+    def run(self) -> None:
+        """Schedule jobs until the stop event is set."""
+        subject = 'Scheduling Placement audits'
+        repeat(self.schedule, subject, lambda: _PERIOD, self.stopping)
+
+    def schedule(self) -> None:
+        """Schedule the jobs of one period.
+
+        :raises CyborgError: the database does not answer
+        """
+        scheduled = self.database.write(providers.schedule_conflict_checks)
+        if self.interval:
+            scheduled += self.database.write(
+                providers.schedule_placement_audits, self.interval, _PERIOD
+            )
+        if scheduled:
+            self.wake()

@@ -5,8 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.providers.cache import ProviderCache
-from cyborg_lite.conductor.providers.writing import SyncProgress
+from cyborg_lite.conductor.providers.writing import ProviderCache, SyncProgress
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.db.providers import providers

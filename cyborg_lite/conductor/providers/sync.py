@@ -9,9 +9,9 @@ from typing import Final
 from oslo_log import log
 
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.providers.cache import ProviderCache
 from cyborg_lite.conductor.providers.reading import HostReader
 from cyborg_lite.conductor.providers.writing import (
+    ProviderCache,
     ProviderWriter,
     RehearsalWriter,
     SyncProgress,

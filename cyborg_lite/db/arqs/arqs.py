@@ -70,7 +70,7 @@ from cyborg_lite.model.arqs.arqs import (
 from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.inventory.host_report import HandleType
 from cyborg_lite.model.profiles.device_profiles import Group
-from cyborg_lite.model.profiles.image_properties import add_image_properties
+from cyborg_lite.model.profiles.group_keys import add_image_properties
 from cyborg_lite.model.queries import SORT_KEYS, Query
 from cyborg_lite.model.text import is_storable
 

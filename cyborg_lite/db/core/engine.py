@@ -10,13 +10,46 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 from oslo_db import api as oslo_db_api
 from oslo_db.exception import DBDuplicateEntry
 from oslo_db.sqlalchemy import enginefacade
-from sqlalchemy import Connection, Engine, event, insert
+from sqlalchemy import URL, Connection, CreateEnginePlugin, Engine, event, insert
+from sqlalchemy.dialects import plugins
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.core import dialects, failures, pooling
+from cyborg_lite.db.core import dialects, failures
 from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.tables import ReceivedCall
 from cyborg_lite.errors.base import CyborgError
+
+# --- pools of connections that send no statements of their own ---
+#
+# By default a pool tests each connection with a ping before a transaction, and sends a
+# ROLLBACK after it. Neither is needed. ``Database`` repeats a transaction whose
+# connection is lost, unless the commit was sent; the pool then drops all connections.
+# SQLAlchemy rolls back an open transaction when its connection is closed.
+
+
+_NAME: Final = 'cyborg_lite.pooling'
+
+
+class PoolPlugin(CreateEnginePlugin):
+    """Changes the arguments of the pool, which oslo.db does not pass on."""
+
+    def update_url(self, url: URL) -> URL:
+        """Return the URL unchanged."""
+        return url
+
+    # Any: arguments of several types.
+    def handle_pool_kwargs(self, pool_cls: Any, pool_args: dict[str, Any]) -> None:
+        """Disable the ping and the ROLLBACK of the pool."""
+        pool_args.update(pre_ping=False, reset_on_return=None)
+
+
+def add_plugin(url: URL) -> URL:
+    """Return the URL of an engine that uses ``PoolPlugin``."""
+    return url.update_query_dict({'plugin': _NAME})
+
+
+plugins.register(_NAME, __name__, PoolPlugin.__name__)
+
 
 P = ParamSpec('P')
 T = TypeVar('T')
@@ -179,7 +212,7 @@ class Database:
         facade = enginefacade.transaction_context()
         is_sqlite = self._url.get_backend_name() == 'sqlite'
         # A new connection of SQLite is no request to a server.
-        engine_url = self._url if is_sqlite else pooling.add_plugin(self._url)
+        engine_url = self._url if is_sqlite else add_plugin(self._url)
         url = engine_url.render_as_string(hide_password=False)
         facade.configure(
             # SQLite has no pool, and oslo.db rejects unused options.

@@ -11,13 +11,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final
 
 from sqlalchemy import (
+    JSON,
     ColumnElement,
     Select,
     Text,
+    Update,
     and_,
+    bindparam,
     case,
     cast,
     func,
@@ -30,6 +34,7 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite import codec
 from cyborg_lite.db.core.change import change, check_generation
+from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.query import (
     Collection,
     ConvertibleRows,
@@ -39,18 +44,17 @@ from cyborg_lite.db.core.query import (
     select_page,
 )
 from cyborg_lite.db.core.records import From, Record
-from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, now
+from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, Device, now
 from cyborg_lite.db.core.tables import Device as Row
 from cyborg_lite.db.devices import hold
-from cyborg_lite.db.inventory import device_events, quarantines
+from cyborg_lite.db.inventory import device_events
 from cyborg_lite.db.inventory.handles import list_owners
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.base import Conflict
 from cyborg_lite.errors.devices import DeviceInUse, DeviceNotFound
 from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES, State
-from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
+from cyborg_lite.model.devices.devices import DeviceImpact, DeviceRecord, DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
-from cyborg_lite.model.devices.impact import DeviceImpact
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, Health
 from cyborg_lite.model.operations import OperationKind
@@ -214,13 +218,13 @@ def set_quarantine(
     check_generation(session, Row, uuid, generation)
     is_device = Row.id == number
     if not reason:
-        quarantines.end_quarantine(session, is_device, name and f'by {name}')
+        device_events.end_quarantine(session, is_device, name and f'by {name}')
         return previous.hostname
     arqs = list(session.scalars(_select_in_use(Arq.uuid).where(is_device)))
     if arqs and not name:
         raise DeviceInUse(uuid=uuid, arqs=', '.join(arqs[:_MAX_NAMED]))
     text = f'{reason} (by {name})' if name else reason
-    quarantines.quarantine(session, is_device, text)
+    device_events.quarantine(session, is_device, text)
     return previous.hostname
 
 
@@ -346,3 +350,63 @@ def _select_in_use(*columns: Any) -> Select[*tuple[Any, ...]]:
 def _is_named(device: str) -> ColumnElement[bool]:
     names = (Row.uuid, Row.hardware_id, Row.control_address)
     return or_(*(column == device for column in names))
+
+
+# --- telemetry, written for many hosts at a time ---
+
+
+# Devices of one UPDATE. A database compares each row with all of them.
+_MAX_DEVICES: Final = 128
+
+
+def store_telemetry(
+    session: Session, telemetry: Mapping[str, Mapping[str, Usage]]
+) -> None:
+    """Store the telemetry of devices; ignore unknown devices.
+
+    One SELECT, and one UPDATE for each 128 devices.
+
+    :param telemetry: by hostname and control address
+    """
+    columns = Device.id, Device.hostname, Device.control_address
+    # All transactions lock the rows in this order.
+    statement = select(*columns).where(Device.hostname.in_(telemetry))
+    rows = iter(
+        (key, usage)
+        for key, host, address in session.execute(statement.order_by(Device.id))
+        if (usage := telemetry[host].get(address)) is not None
+    )
+    while batch := list(islice(rows, _MAX_DEVICES)):
+        parameters: dict[str, Any] = {}
+        for number in range(_count_pairs(len(batch))):
+            # Repetitions of the last device fill the statement up.
+            key, usage = batch[min(number, len(batch) - 1)]
+            parameters[f'id_{number}'] = key
+            parameters[f'usage_{number}'] = codec.dump(usage)
+        change(session, _UPDATES[_count_pairs(len(batch))], parameters)
+
+
+def _count_pairs(devices: int) -> int:
+    """Return the size of the smallest statement for at least ``devices`` devices."""
+    return next(size for size in _UPDATES if size >= devices)
+
+
+def _build_update(devices: int) -> Update:
+    """Return the statement for a number of devices; it is compiled once."""
+    ids: list[ColumnElement[int]] = [
+        bindparam(f'id_{number}') for number in range(devices)
+    ]
+    usages = [bindparam(f'usage_{number}', type_=JSON) for number in range(devices)]
+    values = {
+        Device.telemetry: case(
+            *((Device.id == key, usage) for key, usage in zip(ids, usages, strict=True))
+        ),
+        Device.telemetry_at: now_utc(),
+        # Telemetry is no change of the device, so time and generation stay.
+        Device.updated_at: Device.updated_at,
+        Device.generation: Device.generation,
+    }
+    return update(Device).where(Device.id.in_(ids)).values(values)
+
+
+_UPDATES: Final = {size: _build_update(size) for size in (8, 32, _MAX_DEVICES)}

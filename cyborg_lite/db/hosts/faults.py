@@ -11,7 +11,7 @@ from cyborg_lite.db.core.change import Upsert, change
 from cyborg_lite.db.core.clock import now_utc, read_time_before
 from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import Fault as Row
-from cyborg_lite.model.hosts.faults import Fault, FaultKey
+from cyborg_lite.model.hosts.services import Fault, FaultKey
 
 _KEY: Final = Row.kind, Row.host, Row.name
 _UPSERT: Final = Upsert(

@@ -34,7 +34,7 @@ from cyborg_lite.db.core.tables import (
     now,
 )
 from cyborg_lite.db.devices import hold
-from cyborg_lite.db.inventory import agents, device_events, quarantines
+from cyborg_lite.db.inventory import agents, device_events
 from cyborg_lite.db.inventory.handles import list_owners
 from cyborg_lite.db.jobs import administration, outbox, queue
 from cyborg_lite.db.ownership import device_owners
@@ -381,7 +381,7 @@ def _record(
         affected = [event.arq_uuid] if event.arq_uuid in existing else []
     on_device = Device.hostname == host, Device.control_address == event.address
     if event.kind is HostEventKind.QUARANTINE:
-        quarantines.quarantine(session, and_(*on_device), event.reason)
+        device_events.quarantine(session, and_(*on_device), event.reason)
     elif event.kind is HostEventKind.NOTED:
         details = EventDetails(reason=event.reason)
         device_events.add_events(

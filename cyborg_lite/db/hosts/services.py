@@ -28,7 +28,7 @@ from cyborg_lite.db.core.query import (
 )
 from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import Service as Row
-from cyborg_lite.db.devices.telemetry import store_telemetry
+from cyborg_lite.db.devices.devices import store_telemetry
 from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.hosts import HostNotFound, ServiceAlive, ServiceNotFound

@@ -18,7 +18,7 @@ from cyborg_lite.db.core.change import change, value_by_row
 from cyborg_lite.db.core.column_types import read_attributes
 from cyborg_lite.db.core.records import AnyRow, From, Record
 from cyborg_lite.db.core.tables import AttachHandle, Attribute, Deployable, Device, now
-from cyborg_lite.db.inventory import device_events, quarantines
+from cyborg_lite.db.inventory import device_events
 from cyborg_lite.db.inventory.handles import HELD
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.arqs import HandlesContended
@@ -280,7 +280,7 @@ class _Writer:
         details = EventDetails(value=Device.health, reason=Device.health_reason)
         device_events.add_events(self.session, added, DeviceEventKind.ADDED, details)
         if any(item.hardware_id != item.control_address for item in delta.new.values()):
-            quarantines.restore_quarantines(self.session, added)
+            device_events.restore_quarantines(self.session, added)
 
     def _record_health(self, changed: Mapping[str, host_report.Device]) -> None:
         """Store the devices whose health changes; call it before the change."""

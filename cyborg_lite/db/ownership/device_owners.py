@@ -14,7 +14,7 @@ from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device, Service
 from cyborg_lite.db.inventory import device_events
 from cyborg_lite.model.hosts.services import AGENT
 from cyborg_lite.model.inventory.host_report import Health
-from cyborg_lite.model.ownership.owners import OwnedDevice
+from cyborg_lite.model.ownership.plan import OwnedDevice
 
 
 def _read_product(board: Mapping[str, str] | None) -> str:

@@ -27,8 +27,7 @@ from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.errors.bitstreams import BitstreamRefused, LoadingFailed
 from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError, ToolTimedOut
-from cyborg_lite.model.bitstreams import bitstreams
-from cyborg_lite.model.bitstreams import handlers as bitstream_handlers
+from cyborg_lite.model.bitstreams import bitstreams, choice
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult
 
@@ -68,7 +67,7 @@ class ProgrammableFpgaDriver(FpgaDriver):
         drivers = read_driver_versions(self._host, self.IMAGE_DRIVERS)
         return {
             bitstreams.TYPES: ' '.join(self.READERS),
-            bitstreams.DRIVERS: bitstream_handlers.format_drivers(drivers),
+            bitstreams.DRIVERS: choice.format_drivers(drivers),
             bitstreams.SETUP_ROLES: ' '.join(self._options.get('setup_roles', ())),
         }
 
@@ -215,8 +214,8 @@ class ProgrammableFpgaDriver(FpgaDriver):
 
         :raises BitstreamRefused: it does not
         """
-        handlers = bitstream_handlers.parse_handlers(self.describe_handlers(card))
-        mismatches = bitstream_handlers.list_handler_mismatches(bitstream, handlers)
+        handlers = choice.parse_handlers(self.describe_handlers(card))
+        mismatches = choice.list_handler_mismatches(bitstream, handlers)
         reason = ' '.join(mismatches)
         reason = reason or self._find_mismatch(card, region, image, bitstream)
         if reason:

@@ -5,6 +5,7 @@ Any user who may upload an image writes its properties. They are validated here,
 never become a path or an argument of a command.
 """
 
+import enum
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -256,3 +257,30 @@ _OPTIONAL: Final = frozenset(
         'accel:function_id',
     }
 )
+
+
+# --- programming jobs as clients read them before 2.7 ---
+
+
+class ProgramState(enum.StrEnum):
+    """States of a programming job."""
+
+    RUNNING = 'running'
+    DONE = 'done'
+    FAILED = 'failed'
+
+
+class ProgramStep(enum.StrEnum):
+    """The step that started last."""
+
+    ACCEPTED = 'accepted'
+    CHECKING = 'checking'
+    """The conductor checks the image again."""
+    LOADING = 'loading'
+    """The host downloads and loads the image."""
+    LOADED = 'loaded'
+
+    @property
+    def progress(self) -> int:
+        """Percentage by step; vendor tools do not report their progress."""
+        return {'accepted': 0, 'checking': 10, 'loading': 25, 'loaded': 100}[self.value]

@@ -5,13 +5,13 @@ Placement is authoritative for free capacity. The database explains why capacity
 missing.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import Final
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Final, TypeAlias
 
 from cyborg_lite.model.capacity import obstacles
-from cyborg_lite.model.capacity.candidate_counts import LIMIT, count_candidates
 from cyborg_lite.model.capacity.explanations import (
     Explanation,
     FitResult,
@@ -22,10 +22,158 @@ from cyborg_lite.model.capacity.explanations import (
     Reason,
     ReasonCode,
 )
-from cyborg_lite.model.capacity.matching import can_serve_together
 from cyborg_lite.model.profiles.device_profiles import BITSTREAM_KEYS, DeviceProfile
 from cyborg_lite.model.profiles.selector_keys import SELECTING_KEYS
 from cyborg_lite.model.profiles.selectors import list_computed_traits
+
+# --- number of allocation candidates that Placement builds for a profile ---
+#
+# With ``group_policy=none`` Placement lists each way to assign the groups of a request
+# to the providers of one host. Equal groups count as different ones, so the number
+# grows with their factorial.
+
+
+LIMIT: Final = 1000
+"""Candidates that Nova requests by default, see ``max_placement_results``."""
+
+_MIN_STATES: Final = 25
+_MAX_STATES: Final = 500  # of one host
+_TOTAL_STATES: Final = 5_000  # of all distinct hosts
+
+Provider: TypeAlias = tuple[frozenset[int], int]
+"""The groups that a provider can serve, and its free units."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateCount:
+    """The number of candidates of all hosts."""
+
+    number: int
+    is_exact: bool  # False: an upper bound
+
+
+def count_candidates(
+    groups: Sequence[GroupCandidates], providers: Iterable[ProviderCapacity]
+) -> CandidateCount:
+    """Return the number of candidates of the service's own providers."""
+    by_host: defaultdict[str, list[Provider]] = defaultdict(list)
+    amounts = [group.requirements.total for group in groups]
+    for provider in providers:
+        indexes, free = set[int](), 0
+        for index, group in enumerate(groups):
+            units = sum(group.offers.get(provider.rp_uuid, {}).values())
+            if units and len(group.requirements.amounts) == 1:
+                indexes.add(index)
+                free = units
+        if indexes:
+            by_host[provider.hostname].append((frozenset(indexes), free))
+    # Equal hosts are counted once.
+    hosts = Counter(
+        tuple(sorted(items, key=lambda item: (sorted(item[0]), item[1])))
+        for items in by_host.values()
+    )
+    # The time is limited, however many hosts there are.
+    states = max(_MIN_STATES, min(_MAX_STATES, _TOTAL_STATES // max(1, len(hosts))))
+    counts = [
+        (_count_host(amounts, host, states), times) for host, times in hosts.items()
+    ]
+    return CandidateCount(
+        sum(count.number * times for count, times in counts),
+        all(count.is_exact for count, _ in counts),
+    )
+
+
+def _count_host(
+    amounts: Sequence[int], providers: Sequence[Provider], states: int
+) -> CandidateCount:
+    search = _Search(amounts, states)
+    number = search.count(0, frozenset(Counter(providers).items()))
+    if search.is_complete:
+        return CandidateCount(number, True)
+    product = 1
+    for index in range(len(amounts)):
+        product *= sum(index in indexes for indexes, _ in providers)
+    return CandidateCount(product, False)
+
+
+@dataclass(slots=True)
+class _Search:
+    """Counts the assignments of groups to the providers of one host."""
+
+    amounts: Sequence[int]  # units of each group
+    states: int  # the largest number of results
+    results: dict[tuple[int, frozenset[tuple[Provider, int]]], int] = field(
+        default_factory=dict
+    )
+
+    @property
+    def is_complete(self) -> bool:
+        """Check whether the number of states was small enough."""
+        return len(self.results) < self.states
+
+    def count(self, index: int, free_providers: frozenset[tuple[Provider, int]]) -> int:
+        """Return the number of assignments of the groups from an index on.
+
+        :param free_providers: the providers with the number of equal ones
+        """
+        if index == len(self.amounts):
+            return 1
+        key = index, free_providers
+        if key not in self.results and self.is_complete:
+            total = 0
+            for (indexes, free), number in free_providers:
+                if index in indexes and free >= self.amounts[index]:
+                    remaining = Counter(dict(free_providers))
+                    remaining[indexes, free] -= 1
+                    remaining[indexes, free - self.amounts[index]] += 1
+                    total += number * self.count(
+                        index + 1, frozenset((+remaining).items())
+                    )
+            self.results[key] = total
+        return self.results.get(key, 0)
+
+
+def can_serve_together(
+    demands: Sequence[tuple[int, frozenset[str]]], free: Mapping[str, int]
+) -> bool:
+    """Check whether the providers can serve all groups at once.
+
+    :param demands: units of each group, and the providers that could serve it
+    :param free: free units by provider
+    """
+    # The most difficult groups come first, so that a failure is detected early.
+    groups = sorted(demands, key=lambda demand: (-demand[0], len(demand[1])))
+
+    @cache
+    def fits(index: int, capacity: tuple[tuple[str, int], ...]) -> bool:
+        """Check whether the groups from ``index`` on fit the remaining capacity."""
+        unplaced = groups[index:]
+        if not unplaced:
+            return True
+        useful = frozenset[str]().union(*(able for _, able in unplaced))
+        available = sum(units for name, units in capacity if name in useful)
+        if sum(units for units, _ in unplaced) > available:
+            return False
+        units, able = unplaced[0]
+        signatures = set()
+        for position, (name, remaining) in enumerate(capacity):
+            # Of providers of equal size that the same groups can use, try only one.
+            users = frozenset(
+                n for n, (_, names) in enumerate(unplaced) if name in names
+            )
+            signature = remaining, users
+            if name not in able or remaining < units or signature in signatures:
+                continue
+            signatures.add(signature)
+            reduced = (name, remaining - units)
+            if fits(
+                index + 1, (*capacity[:position], reduced, *capacity[position + 1 :])
+            ):
+                return True
+        return False
+
+    return fits(0, tuple(sorted(free.items())))
+
 
 _MAX_NAMED: Final = 10  # providers that a warning names
 _MAX_NUMBER: Final = 1_000_000  # candidates that a warning states

@@ -5,9 +5,10 @@ A server needs an accelerator for every group of the profile. Its CPUs, memory a
 are not considered.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 
 from cyborg_lite.model.capacity import obstacles
@@ -16,14 +17,235 @@ from cyborg_lite.model.capacity.explanations import (
     ProviderCapacity,
     Reason,
 )
-from cyborg_lite.model.capacity.server_counts import (
-    MAX_STEPS,
-    Kind,
-    ServerCount,
-    count_servers,
-)
 from cyborg_lite.model.profiles.alternatives import Choice
 from cyborg_lite.model.text import format_count
+
+# --- number of servers that the providers of one host can serve together ---
+#
+# A server needs every group of a device profile once, and one provider serves a whole
+# group, as Placement does with ``group_policy=none``. Groups of several servers, and
+# several groups of one server, may share a provider.
+#
+# The upper bound is that of Hall's theorem: for each set of groups, the providers that
+# serve one of them must have room for all. It is exact if the groups have equal units.
+# Otherwise the servers are placed one after another, which gives a lower bound. If it
+# is below the upper one, all distributions of the groups are compared. If there are too
+# many of them, the lower bound is the answer.
+
+
+MAX_STEPS: Final = 20_000
+"""Combinations of distributions and loads that are compared per provider."""
+
+_MAX_SUBSETS_OF: Final = 10  # groups of which all subsets are checked
+
+Amounts = tuple[int, ...]  # by kind
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Equal groups of one server: each of them needs the same units of a provider."""
+
+    units: int
+    providers: frozenset[str]  # that can serve such a group
+    groups: tuple[int, ...]  # their indices in the profile
+
+    @property
+    def count(self) -> int:
+        """The number of such groups of one server."""
+        return len(self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCount:
+    """The number of servers that fit, and the groups that prevent a further one."""
+
+    servers: int
+    is_exact: bool  # False: more may fit
+    groups: tuple[int, ...]  # indices of the groups that run out of providers first
+    free: int  # units of the providers that can serve these groups
+    needed: int  # units that these groups of one server need
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    servers: int
+    kinds: tuple[Kind, ...]
+    room: float  # servers, with fractions
+
+    @property
+    def rank(self) -> tuple[float, int, Amounts]:
+        """Order of bounds: the tightest one first, then that of the fewest kinds."""
+        groups = tuple(group for kind in self.kinds for group in kind.groups)
+        return self.room, len(self.kinds), groups
+
+
+def count_servers(
+    kinds: Sequence[Kind], free: Mapping[str, int], steps: int = MAX_STEPS
+) -> ServerCount:
+    """Return the number of servers that fit on the free units.
+
+    :param kinds: the groups of one server; none: no server gets an accelerator
+    :param free: free units of each provider
+    :param steps: combinations that are compared per provider
+    """
+    if not kinds:
+        return ServerCount(0, True, (), 0, 0)
+    # Kinds that share no provider do not affect one another.
+    counts = [_count(group, free, steps) for group in _split(kinds)]
+    least = min(counts, key=lambda count: (count.servers, count.groups))
+    # A count that is a lower bound may equal the least exact count.
+    limits = [count for count in counts if count.servers == least.servers]
+    exact = [count for count in limits if count.is_exact]
+    return exact[0] if exact else least
+
+
+def _split(kinds: Sequence[Kind]) -> list[list[Kind]]:
+    """Return the kinds in groups that have no provider in common."""
+    groups: list[tuple[list[Kind], set[str]]] = []
+    for kind in kinds:
+        joined = [kind], set(kind.providers)
+        apart = []
+        for group in groups:
+            if group[1] & joined[1]:
+                joined = [*group[0], *joined[0]], group[1] | joined[1]
+            else:
+                apart.append(group)
+        groups = [*apart, joined]
+    return [members for members, _ in groups]
+
+
+def _count(kinds: Sequence[Kind], free: Mapping[str, int], steps: int) -> ServerCount:
+    bound = min(_list_bounds(kinds, free), key=lambda item: item.rank)
+    servers, is_exact = bound.servers, True
+    if not _is_bound_exact(kinds):
+        servers = _fill(kinds, free, bound.servers)
+        if servers < bound.servers:
+            best = _search(kinds, free, bound.servers, steps)
+            servers, is_exact = best or servers, best is not None
+    # If fewer servers fit than the bound allows, the free units are too scattered.
+    limits = bound.kinds if servers == bound.servers else tuple(kinds)
+    providers = frozenset[str]().union(*(kind.providers for kind in limits))
+    return ServerCount(
+        servers,
+        is_exact,
+        tuple(sorted(group for kind in limits for group in kind.groups)),
+        sum(free[provider] for provider in providers),
+        sum(kind.units * kind.count for kind in limits),
+    )
+
+
+def _is_bound_exact(kinds: Sequence[Kind]) -> bool:
+    is_uniform = len({kind.units for kind in kinds}) == 1
+    return is_uniform and len(kinds) <= _MAX_SUBSETS_OF
+
+
+def _list_bounds(kinds: Sequence[Kind], free: Mapping[str, int]) -> Iterator[_Bound]:
+    """Yield upper bounds of the number of servers, one per set of kinds."""
+    largest = len(kinds) if len(kinds) <= _MAX_SUBSETS_OF else 2
+    for size in range(1, largest + 1):
+        for subset in combinations(kinds, size):
+            yield _bound_servers(subset, free)
+    if largest < len(kinds):
+        yield _bound_servers(tuple(kinds), free)
+
+
+def _bound_servers(kinds: tuple[Kind, ...], free: Mapping[str, int]) -> _Bound:
+    providers = frozenset[str]().union(*(kind.providers for kind in kinds))
+    units = min(kind.units for kind in kinds)
+    slots = sum(free[provider] // units for provider in providers)
+    by_slots = slots / sum(kind.count for kind in kinds)
+    needed = sum(kind.units * kind.count for kind in kinds)
+    by_units = sum(free[provider] for provider in providers) / needed
+    room = min(by_slots, by_units)
+    return _Bound(int(room), kinds, room)
+
+
+# --- distributions of groups of different units ---
+
+
+def _fill(kinds: Sequence[Kind], free: Mapping[str, int], limit: int) -> int:
+    """Return the number of servers that fit one after another, at most ``limit``.
+
+    The largest groups come first. A group gets the provider that serves the fewest
+    kinds and, of those, the fullest one.
+    """
+    free_units = dict(free)
+    users = Counter(name for kind in kinds for name in kind.providers)
+    groups = [
+        kind
+        for kind in sorted(kinds, key=lambda kind: (-kind.units, len(kind.providers)))
+        for _ in kind.groups
+    ]
+    for servers in range(limit):
+        for kind in groups:
+            able = [name for name in kind.providers if free_units[name] >= kind.units]
+            if not able:
+                return servers
+            best = min(able, key=lambda name: (users[name], free_units[name], name))
+            free_units[best] -= kind.units
+    return limit
+
+
+def _search(
+    kinds: Sequence[Kind], free: Mapping[str, int], limit: int, steps: int
+) -> int | None:
+    """Return the largest number of servers of all distributions, at most ``limit``.
+
+    :returns: None: a provider adds more than ``steps`` combinations
+    """
+    limits = tuple(limit * kind.count for kind in kinds)
+    served: list[Amounts] = [(0,) * len(kinds)]
+    providers = frozenset[str]().union(*(kind.providers for kind in kinds))
+    for provider in sorted(providers):
+        loads = _list_loads(kinds, provider, free[provider], limits, steps)
+        if len(served) * len(loads) > steps:
+            return None
+        sums = {_add(amounts, load, limits) for amounts in served for load in loads}
+        served = _drop_smaller(sums)
+    return max(_count_whole(amounts, kinds) for amounts in served)
+
+
+def _list_loads(
+    kinds: Sequence[Kind], provider: str, free: int, limits: Amounts, steps: int
+) -> list[Amounts]:
+    """Return the numbers of groups that a provider can serve at once.
+
+    If there are more than ``steps``, more than that are returned, but not all.
+    """
+    loads: list[tuple[int, Amounts]] = [(free, ())]
+    able = [index for index, kind in enumerate(kinds) if provider in kind.providers]
+    for index, kind in enumerate(kinds):
+        extended = []
+        for units, load in loads:
+            highest = min(units // kind.units, limits[index]) if index in able else 0
+            # The last kind takes whatever the other kinds leave.
+            lowest = highest if index == able[-1] else 0
+            extended += [
+                (units - number * kind.units, (*load, number))
+                for number in range(lowest, highest + 1)
+            ]
+        loads = extended[: steps + 1]
+    return [load for _, load in loads]
+
+
+def _add(amounts: Amounts, load: Amounts, limits: Amounts) -> Amounts:
+    triples = zip(amounts, load, limits, strict=True)
+    return tuple(min(amount + number, limit) for amount, number, limit in triples)
+
+
+def _drop_smaller(items: Iterable[Amounts]) -> list[Amounts]:
+    """Return the items, of those that differ in the last amount only the largest."""
+    largest: defaultdict[Amounts, int] = defaultdict(int)
+    for *first, last in items:
+        key = tuple(first)
+        largest[key] = max(largest[key], last)
+    return [(*first, last) for first, last in largest.items()]
+
+
+def _count_whole(amounts: Amounts, kinds: Sequence[Kind]) -> int:
+    pairs = zip(amounts, kinds, strict=True)
+    return min(amount // kind.count for amount, kind in pairs)
+
 
 _MIN_STEPS: Final = 50
 _TOTAL_STEPS: Final = 200_000  # for the distinct hosts of one answer

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
@@ -98,3 +98,25 @@ class AgentRecord:
 def name_agent(identity: str, machine: str) -> str:
     """Return a name that tells an agent from another one with the same host name."""
     return f'{machine or "an unknown machine"} ({identity[:8]})'
+
+
+# --- faults of daemons ---
+
+
+class FaultKey(NamedTuple):
+    """Identifies a fault."""
+
+    kind: str  # a value of AttentionKind
+    host: str  # [DEFAULT] host of the daemon; empty: not known
+    name: str  # of the daemon
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault of a daemon that a conductor has seen."""
+
+    kind: str
+    host: str
+    name: str
+    reason: str
+    since: datetime | None = field(default=None, compare=False)  # None: not stored yet

@@ -29,8 +29,7 @@ from cyborg_lite.model.inventory.host_report import (
     Health,
     HostReport,
 )
-from cyborg_lite.model.inventory.identities import match_devices
-from cyborg_lite.model.inventory.moved_handles import find_former_keys
+from cyborg_lite.model.inventory.identities import find_former_keys, match_devices
 
 _ADDRESS_FIELDS: Final = ('domain', 'bus', 'device', 'function')
 

@@ -13,14 +13,98 @@ has a matching card decides. ``*`` in a host name or for a card matches any text
 """
 
 import enum
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
 from cyborg_lite.errors.daemons import ConfigurationError
-from cyborg_lite.model.ownership.owners import OwnedDevice
+
+# --- devices as agents report them, and the configuration that moves one ---
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedDevice:
+    """A reported device, and the other service that manages it."""
+
+    hostname: str
+    address: str
+    vendor: str  # for PCI devices four hex digits, like the product
+    product: str
+    model: str
+    driver: str
+    conflict: str  # empty: no other service
+    schedulable: bool  # False: its driver does not offer it
+    reason: str  # of the health
+    resource_classes: tuple[str, ...] = ()
+
+    @property
+    def has_vgpus(self) -> bool:
+        """Check whether this service divides the card into vGPUs."""
+        return any('VGPU' in name for name in self.resource_classes)
+
+    @property
+    def ids(self) -> str:
+        """Vendor and product, as ``vendor:product``."""
+        return f'{self.vendor}:{self.product}'
+
+    @property
+    def owner(self) -> str:
+        """The owner as shown to operators."""
+        if self.conflict:
+            return 'both'
+        return 'this service' if self.schedulable else 'nobody'
+
+    @property
+    def owner_reason(self) -> str:
+        """Reason for a conflict, or why the device is not offered."""
+        return self.conflict or ('' if self.schedulable else self.reason)
+
+
+def config_lines_for_nova(device: OwnedDevice) -> tuple[tuple[str, str], ...]:
+    """Return the lines that give the device to Nova only, by file."""
+    exclusion = 'cyborg-lite.conf', f'[agent] excluded_devices = {device.address}'
+    if device.has_vgpus:
+        return (*_vgpu_lines_for_nova(device), exclusion)
+    spec = {'address': device.address}
+    ids = {'vendor_id': device.vendor, 'product_id': device.product}
+    alias = {**ids, 'name': f'{device.vendor}-{device.product}'}
+    return (
+        ('nova.conf', f'[pci] device_spec = {json.dumps(spec)}'),
+        ('nova.conf', f'[pci] alias = {json.dumps(alias)}'),
+        exclusion,
+    )
+
+
+def _vgpu_lines_for_nova(device: OwnedDevice) -> tuple[tuple[str, str], ...]:
+    """Return the lines with which Nova divides the card. TYPE is the vGPU type.
+
+    A class of its own separates the vGPUs of Nova from those of this service.
+    """
+    return (
+        ('nova.conf', '[devices] enabled_mdev_types = TYPE'),
+        ('nova.conf', f'[mdev_TYPE] device_addresses = {device.address}'),
+        ('nova.conf', '[mdev_TYPE] mdev_class = CUSTOM_NOVA_VGPU'),
+        ('flavors of Nova', 'resources:CUSTOM_NOVA_VGPU=1'),
+        ('flavors of Nova', 'trait:OWNER_CYBORG=forbidden'),
+    )
+
+
+def config_lines_for_cyborg(device: OwnedDevice) -> tuple[tuple[str, str], ...]:
+    """Return the settings that give the device to this service, by file."""
+    lines = (
+        ('nova.conf', f'no [pci] device_spec that fits {device.address}'),
+        ('nova.conf', 'no [devices] enabled_mdev_types that the card can carry'),
+        ('cyborg-lite.conf', f'no {device.address} in [agent] excluded_devices'),
+    )
+    if not device.has_vgpus:
+        return lines
+    own_class = 'vgpu_resource_class = CUSTOM_CYBORG_VGPU, if Nova has vGPUs as well'
+    return (*lines, ('cyborg-lite.conf', f'[nvidia_gpu_driver] {own_class}'))
+
 
 ANY_CARD: Final = '*'
 """The card of a rule for all cards."""
@@ -213,3 +297,88 @@ def _find_shared_class(plan: OwnershipPlan, hostname: str) -> str:
         f'Both services have vGPUs of class {shared}. Nova takes all allocations of a '
         'class as its own. Set resource_class for one of them.'
     )
+
+
+# --- configuration of both services for the cards of a plan ---
+
+
+NOVA_FILE: Final = 'nova.conf'
+OWN_FILE: Final = 'cyborg-lite.conf'
+FLAVORS: Final = 'flavors'
+"""Commands for the flavors of Nova, instead of a file."""
+
+_DRIVER: Final = 'nvidia_gpu_driver'
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigLine:
+    """A line of a configuration file, or a command."""
+
+    file: str
+    section: str  # empty: the line is a command
+    text: str
+
+
+def build_config(rules: Sequence[OwnershipRule]) -> tuple[ConfigLine, ...]:
+    """Return the lines for a host, by file and section.
+
+    :param rules: rules for the host
+    """
+    of_nova = [rule for rule in rules if rule.owner is Owner.NOVA]
+    own = [rule for rule in rules if rule.owner is Owner.CYBORG]
+    return (
+        *_pci_lines(rule for rule in of_nova if not rule.vgpu_type),
+        *_mdev_lines([rule for rule in of_nova if rule.vgpu_type]),
+        *_exclusion_lines(rule for rule in rules if rule.owner is not Owner.CYBORG),
+        *_driver_lines([rule for rule in own if rule.vgpu_type]),
+        *_flavor_lines([rule for rule in of_nova if rule.vgpu_type]),
+    )
+
+
+def _pci_lines(rules: Iterable[OwnershipRule]) -> Iterator[ConfigLine]:
+    for rule in rules:
+        vendor, _, product = rule.card.partition(':')
+        spec = {'vendor_id': vendor, 'product_id': product}
+        if rule.is_address:
+            spec = {'address': rule.card}
+        yield ConfigLine(NOVA_FILE, 'pci', f'device_spec = {json.dumps(spec)}')
+
+
+def _mdev_lines(rules: Sequence[OwnershipRule]) -> Iterator[ConfigLine]:
+    by_type: dict[str, list[OwnershipRule]] = defaultdict(list)
+    for rule in rules:
+        by_type[rule.vgpu_type].append(rule)
+    if by_type:
+        types = ', '.join(by_type)
+        yield ConfigLine(NOVA_FILE, 'devices', f'enabled_mdev_types = {types}')
+    for vgpu_type, of_type in by_type.items():
+        section = f'mdev_{vgpu_type}'
+        addresses = ', '.join(rule.card for rule in of_type if rule.is_address)
+        if addresses:
+            yield ConfigLine(NOVA_FILE, section, f'device_addresses = {addresses}')
+        for name in dict.fromkeys(rule.resource_class for rule in of_type):
+            if name:
+                yield ConfigLine(NOVA_FILE, section, f'mdev_class = {name}')
+
+
+def _exclusion_lines(rules: Iterable[OwnershipRule]) -> Iterator[ConfigLine]:
+    cards = ', '.join(dict.fromkeys(rule.card for rule in rules))
+    if cards:
+        yield ConfigLine(OWN_FILE, 'agent', f'excluded_devices = {cards}')
+
+
+def _driver_lines(rules: Sequence[OwnershipRule]) -> Iterator[ConfigLine]:
+    pairs = ', '.join(f'{rule.card} = {rule.vgpu_type}' for rule in rules)
+    if pairs:
+        yield ConfigLine(OWN_FILE, _DRIVER, f'vgpu_types = {pairs}')
+    for name in dict.fromkeys(rule.resource_class for rule in rules):
+        if name:
+            yield ConfigLine(OWN_FILE, _DRIVER, f'vgpu_resource_class = {name}')
+
+
+def _flavor_lines(rules: Sequence[OwnershipRule]) -> Iterator[ConfigLine]:
+    """Yield the commands that keep other flavors off providers of this service."""
+    for name in dict.fromkeys(rule.vgpu_class for rule in rules):
+        properties = f'resources:{name}=1 --property trait:OWNER_CYBORG=forbidden'
+        command = f'openstack flavor set FLAVOR --property {properties}'
+        yield ConfigLine(FLAVORS, '', command)

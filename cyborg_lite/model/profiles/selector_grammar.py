@@ -24,9 +24,9 @@ from cyborg_lite.errors.profiles import InvalidSelector
 from cyborg_lite.model.inventory.typed_attributes import (
     AttributeDeclaration,
     AttributeType,
+    list_units,
     parse_version,
 )
-from cyborg_lite.model.inventory.units import list_units
 from cyborg_lite.model.profiles.selectors import (
     Combination,
     Comparison,

@@ -6,7 +6,7 @@
     accel:memory      the same
     accel:link_speed  the least rate of one lane, such as ``16GT/s``
 
-    accel:same        what all units share, see ``sets.py``
+    accel:same        what all units share, see ``groups.py``
 
     accel:bitstream_id, accel:bitstream_name, accel:function_id, accel:function_name
                       the bitstream that a bind loads. The conductor compares the
@@ -24,8 +24,10 @@ from typing import Final
 
 from cyborg_lite.errors.profiles import InvalidDeviceProfile, InvalidSelector
 from cyborg_lite.model.inventory import typed_attributes
-from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
-from cyborg_lite.model.inventory.units import list_units
+from cyborg_lite.model.inventory.typed_attributes import (
+    AttributeDeclaration,
+    list_units,
+)
 from cyborg_lite.model.profiles.device_profiles import BITSTREAM_KEYS
 from cyborg_lite.model.profiles.selector_grammar import check_selector, parse_selector
 from cyborg_lite.model.profiles.selectors import (

@@ -16,9 +16,9 @@ from cyborg_lite.model.inventory.typed_attributes import (
     AttributeType,
     TypedAttribute,
     Value,
+    convert_unit,
     parse_version,
 )
-from cyborg_lite.model.inventory.units import convert_unit
 
 KEY: Final = 'accel:selector'
 TRAIT_PREFIX: Final = 'CUSTOM_CYBORG_SEL_'

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import update
 
-from cyborg_lite.conductor.arqs.audit_jobs import AuditHandler, AuditScheduler
+from cyborg_lite.conductor.arqs.audit import AuditHandler, AuditScheduler
 from cyborg_lite.conductor.ownership.sharing import SharingCheck
 from cyborg_lite.db.arqs import audit
 from cyborg_lite.db.core.engine import Database

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from cyborg_lite.conductor.arqs.binding import BindHandler, BindRules, build_bind_job
-from cyborg_lite.conductor.jobs.attempts import Handler, JobAttempts
+from cyborg_lite.conductor.jobs.runner import Handler, JobAttempts
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.arqs import arqs, binding, history, release
 from cyborg_lite.db.core.clock import now_ms

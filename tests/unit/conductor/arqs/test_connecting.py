@@ -6,8 +6,11 @@ from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.conductor.arqs.binding import BindHandler, build_bind_job
-from cyborg_lite.conductor.arqs.connecting import ConnectHandler
+from cyborg_lite.conductor.arqs.binding import (
+    BindHandler,
+    ConnectHandler,
+    build_bind_job,
+)
 from cyborg_lite.db.arqs import binding, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 import pytest
 
 from cyborg_lite.clients.limits import KeystoneLimits
-from cyborg_lite.conductor.arqs.project_limits import LimitService
+from cyborg_lite.conductor.arqs.arqs import LimitService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.arqs.project_limits import ProjectLimits, ResourceUse

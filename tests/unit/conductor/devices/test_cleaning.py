@@ -8,8 +8,8 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.conductor.devices.cleaning import CleanHandler, CleaningService
-from cyborg_lite.conductor.jobs.attempts import Handler, JobAttempts
 from cyborg_lite.conductor.jobs.operations import OperationService
+from cyborg_lite.conductor.jobs.runner import Handler, JobAttempts
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Deployable, Device

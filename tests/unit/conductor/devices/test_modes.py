@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import update
 
-from cyborg_lite.conductor.devices.host_peers import HostPeers
+from cyborg_lite.conductor.devices.devices import HostPeers
 from cyborg_lite.conductor.devices.modes import ModeHandler, ModeService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as JobRow

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from cyborg_lite.clients.playbooks import PlaybookOrder, PlaybookResult, PlaybookRunner
-from cyborg_lite.conductor.devices.host_peers import HostPeers
+from cyborg_lite.conductor.devices.devices import HostPeers
 from cyborg_lite.conductor.devices.reconfiguring import (
     ReconfigurationService,
     ReconfigureHandler,

@@ -4,7 +4,7 @@
 from dataclasses import replace
 
 from cyborg_lite import codec
-from cyborg_lite.conductor.inventory.report_memory import ReportMemory
+from cyborg_lite.conductor.inventory.inventory import ReportMemory
 from tests.builders.reports import HOST, host
 
 REPORT = host(2, 2)

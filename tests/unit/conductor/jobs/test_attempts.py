@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from cyborg_lite import codec
-from cyborg_lite.conductor.jobs.attempts import Handler, JobAttempts
+from cyborg_lite.conductor.jobs.runner import Handler, JobAttempts
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import administration, queue

@@ -10,8 +10,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.conductor.jobs import runner as jobs
-from cyborg_lite.conductor.jobs.attempts import Handler
-from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
+from cyborg_lite.conductor.jobs.runner import Handler, JobRunner, Workers, create_owner
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.jobs import administration, queue

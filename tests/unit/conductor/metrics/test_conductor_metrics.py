@@ -14,8 +14,7 @@ from cyborg_lite import codec
 from cyborg_lite.conductor.arqs.nova_events import NovaEventHandler
 from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.inventory.inventory import InventoryService
-from cyborg_lite.conductor.jobs.attempts import Handler
-from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
+from cyborg_lite.conductor.jobs.runner import Handler, JobRunner, Workers, create_owner
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue

@@ -10,7 +10,7 @@ import pytest
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.arqs.binding import BindHandler, build_bind_job
-from cyborg_lite.conductor.profiles.alternatives import AlternativeService
+from cyborg_lite.conductor.profiles.device_profiles import AlternativeService
 from cyborg_lite.db.arqs import arqs, binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable

@@ -4,7 +4,7 @@
 import threading
 from uuid import uuid4
 
-from cyborg_lite.conductor.providers.audit import PlacementAuditScheduler
+from cyborg_lite.conductor.providers.host_jobs import PlacementAuditScheduler
 from cyborg_lite.conductor.providers.sync import (
     PlacementSync,
     PlacementSyncHandler,

@@ -6,8 +6,8 @@ from unittest import mock
 
 import pytest
 
-from cyborg_lite.conductor.providers import cache
-from cyborg_lite.conductor.providers.cache import ProviderCache
+from cyborg_lite.conductor.providers import writing
+from cyborg_lite.conductor.providers.writing import ProviderCache
 from cyborg_lite.model.providers.providers import (
     ActualProvider,
     ProviderInventory,
@@ -37,7 +37,7 @@ def test_find_returns_current_name_and_parent(providers: ProviderCache) -> None:
 
 def test_store_full_cache_drops_oldest_provider(providers: ProviderCache) -> None:
     nodes = [replace(NODE, uuid=f'{number}') for number in range(3)]
-    with mock.patch.object(cache, '_CAPACITY', 2):
+    with mock.patch.object(writing, '_CAPACITY', 2):
         for node in (nodes[0], nodes[1], nodes[0], nodes[2]):
             providers.store(replace(PROVIDER, node=node))
     cached = [node.uuid for node in nodes if providers.find(node)]

@@ -3,9 +3,8 @@
 
 import pytest
 
-from cyborg_lite.conductor.providers.cache import ProviderCache
 from cyborg_lite.conductor.providers.reading import HostReader
-from cyborg_lite.conductor.providers.writing import SyncProgress
+from cyborg_lite.conductor.providers.writing import ProviderCache, SyncProgress
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.errors.providers import PlacementConflict
 from tests.builders.provider_rows import add_device

@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
-from cyborg_lite.conductor.providers.cache import ProviderCache
 from cyborg_lite.conductor.providers.writing import (
+    ProviderCache,
     ProviderWriter,
     RehearsalWriter,
     SyncProgress,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.devices import devices, telemetry
+from cyborg_lite.db.devices import devices
 from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.profiles import profiles
@@ -61,7 +61,7 @@ def test_report_raises_generation_only_if_it_differs(database: Database) -> None
 def test_telemetry_keeps_generation(database: Database) -> None:
     create_device(database)
     usage = {card(1).control_address: Usage(power=75.0)}
-    database.write(telemetry.store_telemetry, {HOST: usage})
+    database.write(devices.store_telemetry, {HOST: usage})
     [device] = database.read(devices.list_devices, Query())
     assert device.usage is not None
     assert device.generation == 0

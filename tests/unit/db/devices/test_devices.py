@@ -16,7 +16,7 @@ from cyborg_lite.db.devices import devices
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.errors.devices import DeviceNotFound
 from cyborg_lite.model.arqs.arqs import State
-from cyborg_lite.model.devices.impact import DeviceImpact
+from cyborg_lite.model.devices.devices import DeviceImpact
 from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB, BOUND_EVENT_JOB

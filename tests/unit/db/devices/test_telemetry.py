@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Device
-from cyborg_lite.db.devices.telemetry import store_telemetry
+from cyborg_lite.db.devices.devices import store_telemetry
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import HostReport

@@ -4,7 +4,7 @@
 import pytest
 
 from cyborg_lite.model.bitstreams import bitstreams
-from cyborg_lite.model.bitstreams.handlers import (
+from cyborg_lite.model.bitstreams.choice import (
     Handlers,
     format_drivers,
     is_older,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the progress of programming jobs."""
 
-from cyborg_lite.model.bitstreams.program_jobs import ProgramStep
+from cyborg_lite.model.bitstreams.bitstreams import ProgramStep
 
 
 def test_progress_increases_from_zero_to_hundred() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cyborg_lite.model.capacity.candidate_counts import CandidateCount, count_candidates
 from cyborg_lite.model.capacity.explanations import GroupCandidates, ProviderCapacity
+from cyborg_lite.model.capacity.fitting import CandidateCount, count_candidates
 from cyborg_lite.model.profiles.device_profiles import GroupRequirements
 
 Stock = list[tuple[int, int]]  # host and free units of each provider

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cyborg_lite.model.capacity.matching import can_serve_together
+from cyborg_lite.model.capacity.fitting import can_serve_together
 
 NAMES = 'abc'
 GROUPS = st.lists(

@@ -8,7 +8,7 @@ from functools import cache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cyborg_lite.model.capacity.server_counts import Kind, count_servers
+from cyborg_lite.model.capacity.server_capacity import Kind, count_servers
 
 NAMES = 'abcd'
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of handles of a moved card, matched by their distance from the card address."""
 
-from cyborg_lite.model.inventory.moved_handles import find_former_keys
+from cyborg_lite.model.inventory.identities import find_former_keys
 
 OLD, NEW = '0000:3b:00.0', '0000:5e:00.0'
 

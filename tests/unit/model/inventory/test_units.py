@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of units."""
 
-from cyborg_lite.model.inventory.units import convert_unit, list_units
+from cyborg_lite.model.inventory.typed_attributes import convert_unit, list_units
 
 
 def test_convert_unit_returns_exact_factors() -> None:

@@ -3,8 +3,7 @@
 
 from collections.abc import Mapping
 
-from cyborg_lite.model.ownership.configuration import build_config
-from cyborg_lite.model.ownership.plan import parse_plan
+from cyborg_lite.model.ownership.plan import build_config, parse_plan
 
 WHOLE, NOVA, OWN = '0000:01:00.0', '0000:3b:00.0', '0000:af:00.0'
 

@@ -3,10 +3,8 @@
 
 import pytest
 
-from cyborg_lite.model.ownership.configuration import NOVA_FILE, build_config
-from cyborg_lite.model.ownership.nova_comparison import check_nova_config
-from cyborg_lite.model.ownership.nova_config import parse_nova_config
-from cyborg_lite.model.ownership.plan import parse_plan
+from cyborg_lite.model.ownership.nova_config import check_nova_config, parse_nova_config
+from cyborg_lite.model.ownership.plan import NOVA_FILE, build_config, parse_plan
 
 HOST = 'compute-1'
 WHOLE, DIVIDED, OWN, UNUSED = (f'0000:{bus}:00.0' for bus in ('01', '3b', 'af', 'd8'))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cyborg_lite.model.ownership.nova_config import NovaPciFunction, parse_nova_config
-from cyborg_lite.model.ownership.owners import (
+from cyborg_lite.model.ownership.plan import (
     OwnedDevice,
     config_lines_for_cyborg,
     config_lines_for_nova,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from cyborg_lite.errors.daemons import ConfigurationError
-from cyborg_lite.model.ownership.owners import OwnedDevice
 from cyborg_lite.model.ownership.plan import (
+    OwnedDevice,
     Owner,
     OwnershipPlan,
     check_devices,

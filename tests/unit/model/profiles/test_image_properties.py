@@ -4,7 +4,7 @@
 import pytest
 
 from cyborg_lite.errors.base import InvalidInput
-from cyborg_lite.model.profiles.image_properties import (
+from cyborg_lite.model.profiles.group_keys import (
     add_image_properties,
     parse_image_properties,
 )
