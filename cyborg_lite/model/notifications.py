@@ -32,16 +32,10 @@ UPDATED: Final = 'updated'
 DELETED: Final = 'deleted'
 
 DEVICE_EVENT_TYPES: Final[Mapping[DeviceEventKind, tuple[ObjectKind, str]]] = {
-    DeviceEventKind.ADDED: (ObjectKind.DEVICE, 'added'),
-    DeviceEventKind.REMOVED: (ObjectKind.DEVICE, 'removed'),
-    DeviceEventKind.HEALTH_CHANGED: (ObjectKind.DEVICE, 'health_changed'),
-    DeviceEventKind.NOTED: (ObjectKind.DEVICE, 'noted'),
-    DeviceEventKind.QUARANTINED: (ObjectKind.DEVICE, 'quarantined'),
-    DeviceEventKind.QUARANTINE_ENDED: (ObjectKind.DEVICE, 'quarantine_ended'),
-    DeviceEventKind.STATUS_CHANGED: (ObjectKind.DEVICE, 'status_changed'),
-    DeviceEventKind.OWNER_CHANGED: (ObjectKind.DEVICE, 'owner_changed'),
-    DeviceEventKind.MODE_CHANGED: (ObjectKind.DEVICE, 'mode_changed'),
-    DeviceEventKind.MODE_CHANGE_FAILED: (ObjectKind.DEVICE, 'mode_change_failed'),
+    **{
+        kind: (ObjectKind.DEVICE, kind.value.replace('-', '_'))
+        for kind in DeviceEventKind
+    },
     DeviceEventKind.CLEANING_STARTED: (ObjectKind.CLEANING, 'started'),
     DeviceEventKind.CLEANED: (ObjectKind.CLEANING, 'succeeded'),
     DeviceEventKind.CLEANING_FAILED: (ObjectKind.CLEANING, 'failed'),

@@ -32,25 +32,13 @@ from cyborg_lite.errors.arqs import UsageTooLarge
 from cyborg_lite.model.arqs.usages import MAX_ROWS, UnitUsage, UsageQuery, UsageReport
 
 _USED: Final = and_(Arq.bound_at.is_not(None), Arq.resource_class != '')
-_COLUMNS: Final = (
-    'arq_uuid',
-    'project_id',
-    'resource_class',
-    'device_profile_name',
-    'hostname',
-    'instance_uuid',
-    'started_at',
-    'ended_at',
-)
+_NAMES: Final = 'project_id', 'resource_class', 'device_profile_name'
+_COPIED: Final = (*_NAMES, 'hostname', 'instance_uuid')
 _END: Final = insert(UsagePeriod).from_select(
-    _COLUMNS,
+    ('arq_uuid', *_COPIED, 'started_at', 'ended_at'),
     select(
         Arq.uuid,
-        Arq.project_id,
-        Arq.resource_class,
-        Arq.device_profile_name,
-        Arq.hostname,
-        Arq.instance_uuid,
+        *(getattr(Arq, name) for name in _COPIED),
         Arq.bound_at,
         # The clock of the database may have been set back.
         case((now_ms() < Arq.bound_at, Arq.bound_at), else_=now_ms()),
@@ -76,19 +64,17 @@ def sum_usages(session: Session, query: UsageQuery) -> UsageReport:
     end = min(query.end, read_now_ms(session))
     if end <= query.start:
         return UsageReport((), end)
+    ended = _select(UsagePeriod, query, UsagePeriod.started_at, UsagePeriod.ended_at)
+    current = _select(Arq, query, Arq.bound_at, _literal(end))
     periods = union_all(
-        _select_ended(query.start, end, query.project_id),
-        _select_current(end, query.project_id),
+        ended.where(UsagePeriod.ended_at > query.start, UsagePeriod.started_at < end),
+        current.where(_USED, Arq.bound_at < end),
     ).subquery()
     start, period_end = periods.c.started_at, periods.c.ended_at
     lower = case((start < query.start, _literal(query.start)), else_=start)
     upper = case((period_end > end, _literal(end)), else_=period_end)
-    keys = (
-        periods.c.project_id,
-        periods.c.resource_class,
-        periods.c.device_profile_name,
-    )
-    statement = (
+    keys = [periods.c[name] for name in _NAMES]
+    statement: Select[*tuple[Any, ...]] = (
         select(*keys, func.sum(upper - lower))
         .group_by(*keys)
         .order_by(*keys)
@@ -97,10 +83,7 @@ def sum_usages(session: Session, query: UsageQuery) -> UsageReport:
     rows = session.execute(statement).all()
     if len(rows) > MAX_ROWS:
         raise UsageTooLarge(limit=MAX_ROWS)
-    usages = (
-        UnitUsage(project, resource_class, profile, int(total))
-        for project, resource_class, profile, total in rows
-    )
+    usages = (UnitUsage(row[0], row[1], row[2], int(row[3])) for row in rows)
     return UsageReport(tuple(usages), end)
 
 
@@ -109,32 +92,14 @@ def _literal(moment: int) -> ColumnElement[int]:
     return literal(moment, BigInteger)
 
 
-def _select_ended(
-    start: int, end: int, project: str | None
-) -> Select[*tuple[Any, ...]]:
+# Any: a class of `tables`; columns of several types.
+def _select(table: Any, query: UsageQuery, *times: Any) -> Select[*tuple[Any, ...]]:
+    """Return a SELECT of the periods of the projects of a query."""
     statement: Select[*tuple[Any, ...]] = select(
-        UsagePeriod.project_id,
-        UsagePeriod.resource_class,
-        UsagePeriod.device_profile_name,
-        UsagePeriod.started_at,
-        UsagePeriod.ended_at,
-    ).where(UsagePeriod.ended_at > start, UsagePeriod.started_at < end)
-    if project is not None:
-        statement = statement.where(UsagePeriod.project_id == project)
-    return statement
-
-
-def _select_current(end: int, project: str | None) -> Select[*tuple[Any, ...]]:
-    """Return a SELECT of the periods that have not ended."""
-    statement: Select[*tuple[Any, ...]] = select(
-        Arq.project_id,
-        Arq.resource_class,
-        Arq.device_profile_name,
-        Arq.bound_at,
-        _literal(end),
-    ).where(_USED, Arq.bound_at < end)
-    if project is not None:
-        statement = statement.where(Arq.project_id == project)
+        *(getattr(table, name) for name in _NAMES), *times
+    )
+    if query.project_id is not None:
+        statement = statement.where(table.project_id == query.project_id)
     return statement
 
 

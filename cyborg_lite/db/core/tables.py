@@ -44,6 +44,14 @@ class Base(DeclarativeBase):
     metadata = MetaData(naming_convention=CONSTRAINT_NAMES)
     type_annotation_map = {datetime: UtcDateTime}  # noqa: RUF012  # SQLAlchemy's form
 
+    id: Mapped[int] = mapped_column(primary_key=True)
+
+
+class _Identified:
+    """The uuid by which other processes name a row."""
+
+    uuid: Mapped[str] = mapped_column(String(36), unique=True)
+
 
 class _Timed:
     """The creation time and the time of the last change."""
@@ -61,14 +69,12 @@ class _Numbered:
     generation: Mapped[int] = mapped_column(default=0, onupdate=text('generation + 1'))
 
 
-class Service(Base):
+class Service(_Identified, Base):
     """A daemon: a conductor or an agent."""
 
     __tablename__ = 'services'
     __table_args__ = (UniqueConstraint('host', 'binary'),)
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     binary: Mapped[str] = mapped_column(String(64))
     host: Mapped[str] = mapped_column(String(255))
     version: Mapped[str] = mapped_column(String(64))
@@ -102,7 +108,6 @@ class Fault(Base):
     __tablename__ = 'faults'
     __table_args__ = (UniqueConstraint('kind', 'host', 'name'),)
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     kind: Mapped[str] = mapped_column(String(32))  # a value of AttentionKind
     host: Mapped[str] = mapped_column(String(255))  # empty: not known
     name: Mapped[str] = mapped_column(String(64))  # of the daemon
@@ -111,14 +116,12 @@ class Fault(Base):
     seen_at: Mapped[datetime] = mapped_column(default=now)
 
 
-class Device(_Timed, _Numbered, Base):
+class Device(_Identified, _Timed, _Numbered, Base):
     """A device that an agent has reported."""
 
     __tablename__ = 'devices'
     __table_args__ = (UniqueConstraint('hostname', 'hardware_id'),)
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     hostname: Mapped[str] = mapped_column(String(255), index=True)
     type: Mapped[str] = mapped_column(String(32))
     vendor: Mapped[str] = mapped_column(String(255))
@@ -146,14 +149,12 @@ class Device(_Timed, _Numbered, Base):
     telemetry_at: Mapped[datetime | None]
 
 
-class Deployable(_Timed, Base):
+class Deployable(_Identified, _Timed, Base):
     """A device, or a part of it that can be scheduled on its own."""
 
     __tablename__ = 'deployables'
     __table_args__ = (UniqueConstraint('device_id', 'name'),)
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     device_id: Mapped[int] = mapped_column(ForeignKey('devices.id'))
     parent_id: Mapped[int | None] = mapped_column(
         ForeignKey('deployables.id'), index=True
@@ -187,7 +188,6 @@ class LoadedRegion(Base):
 
     __tablename__ = 'loaded_regions'
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     deployable_id: Mapped[int] = mapped_column(
         ForeignKey('deployables.id', ondelete='CASCADE'), unique=True
     )
@@ -209,7 +209,6 @@ class ProviderTraits(Base):
 
     __tablename__ = 'provider_traits'
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     rp_uuid: Mapped[str] = mapped_column(String(36), unique=True)
     traits: Mapped[list[str]] = mapped_column(JSON)
 
@@ -219,7 +218,6 @@ class AuditedProvider(Base):
 
     __tablename__ = 'audited_providers'
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     rp_uuid: Mapped[str] = mapped_column(String(36), unique=True)
     # The provider generation in Placement before the copy.
     generation: Mapped[int]
@@ -232,7 +230,6 @@ class Allocation(Base):
     __tablename__ = 'allocations'
     __table_args__ = (UniqueConstraint('consumer_uuid', 'rp_uuid', 'resource_class'),)
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     consumer_uuid: Mapped[str] = mapped_column(String(36))
     rp_uuid: Mapped[str] = mapped_column(String(36), index=True)
     resource_class: Mapped[str] = mapped_column(String(255))
@@ -243,14 +240,12 @@ class Allocation(Base):
     has_server: Mapped[bool | None]
 
 
-class Attribute(_Timed, Base):
+class Attribute(_Identified, _Timed, Base):
     """A key and a value that describe a deployable."""
 
     __tablename__ = 'attributes'
     __table_args__ = (UniqueConstraint('deployable_id', 'key'),)
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     deployable_id: Mapped[int] = mapped_column(ForeignKey('deployables.id'))
     key: Mapped[str] = mapped_column(String(255))
     value: Mapped[str] = mapped_column(Text)
@@ -261,13 +256,11 @@ class Attribute(_Timed, Base):
     hidden: Mapped[bool] = mapped_column(default=False)
 
 
-class DeviceProfile(_Timed, _Numbered, Base):
+class DeviceProfile(_Identified, _Timed, _Numbered, Base):
     """A device profile."""
 
     __tablename__ = 'device_profiles'
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     name: Mapped[str] = mapped_column(String(255), unique=True)
     description: Mapped[str | None] = mapped_column(Text)
     groups: Mapped[list[dict[str, str]]] = mapped_column(JSON)
@@ -293,7 +286,6 @@ class ProfileChoice(Base):
 
     __tablename__ = 'profile_choices'
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     device_profile_id: Mapped[int] = mapped_column(
         ForeignKey('device_profiles.id', ondelete='CASCADE'), unique=True
     )
@@ -310,7 +302,6 @@ class DeviceProfileName(Base):
 
     __tablename__ = 'device_profile_names'
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(255), unique=True)
     device_profile_id: Mapped[int] = mapped_column(
         ForeignKey('device_profiles.id', ondelete='CASCADE'), index=True
@@ -323,7 +314,6 @@ class DeviceProfileAccess(Base):
     __tablename__ = 'device_profile_access'
     __table_args__ = (UniqueConstraint('device_profile_id', 'project_id'),)
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     device_profile_id: Mapped[int] = mapped_column(
         ForeignKey('device_profiles.id', ondelete='CASCADE')
     )
@@ -340,7 +330,6 @@ class FormerServer(Base):
     __tablename__ = 'former_servers'
     __table_args__ = (UniqueConstraint('instance_uuid', 'device_profile_id'),)
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     instance_uuid: Mapped[str] = mapped_column(String(36))
     device_profile_id: Mapped[int] = mapped_column(
         ForeignKey('device_profiles.id', ondelete='CASCADE'), index=True
@@ -348,7 +337,7 @@ class FormerServer(Base):
     released_at: Mapped[datetime] = mapped_column(default=now)
 
 
-class Arq(_Timed, Base):
+class Arq(_Identified, _Timed, Base):
     """An ARQ (accelerator request)."""
 
     __tablename__ = 'arqs'
@@ -357,7 +346,6 @@ class Arq(_Timed, Base):
     __table_args__ = (UniqueConstraint('instance_uuid', 'instance_slot'),)
 
     id: Mapped[int] = mapped_column(BIG, primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     state: Mapped[str] = mapped_column(String(16), index=True)
     device_profile_id: Mapped[int] = mapped_column(
         ForeignKey('device_profiles.id'), index=True
@@ -409,7 +397,7 @@ class ArqEvent(Base):
     at: Mapped[datetime] = mapped_column(default=now)
 
 
-class AttachHandle(_Timed, Base):
+class AttachHandle(_Identified, _Timed, Base):
     """An attach handle: the unit that one ARQ can own."""
 
     __tablename__ = 'attach_handles'
@@ -418,8 +406,6 @@ class AttachHandle(_Timed, Base):
         Index('ix_attach_handles_free', 'deployable_id', 'arq_uuid', 'id'),
     )
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     deployable_id: Mapped[int] = mapped_column(ForeignKey('deployables.id'))
     key: Mapped[str] = mapped_column(String(128))
     type: Mapped[str] = mapped_column(String(16))
@@ -449,13 +435,12 @@ class AttachHandle(_Timed, Base):
     clean_reason: Mapped[str] = mapped_column(String(255), default='')
 
 
-class Cleaning(Base):
+class Cleaning(_Identified, Base):
     """A cleaning run of one unit; deleted with its device. It names no user."""
 
     __tablename__ = 'cleanings'
 
     id: Mapped[int] = mapped_column(BIG, primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     device_id: Mapped[int] = mapped_column(
         ForeignKey('devices.id', ondelete='CASCADE'), index=True
     )
@@ -472,13 +457,12 @@ class Cleaning(Base):
     finished_at: Mapped[datetime | None]
 
 
-class Reconfiguration(Base):
+class Reconfiguration(_Identified, Base):
     """A change of the configuration of a device by playbooks; deleted with it."""
 
     __tablename__ = 'reconfigurations'
 
     id: Mapped[int] = mapped_column(BIG, primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     device_id: Mapped[int] = mapped_column(
         ForeignKey('devices.id', ondelete='CASCADE'), index=True
     )
@@ -496,7 +480,7 @@ class Reconfiguration(Base):
     finished_at: Mapped[datetime | None]
 
 
-class Job(Base):
+class Job(_Identified, Base):
     """A job that is waiting, running or failed.
 
     Times are milliseconds since the epoch, by the clock of the database.
@@ -510,7 +494,6 @@ class Job(Base):
     )
 
     id: Mapped[int] = mapped_column(BIG, primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     kind: Mapped[str] = mapped_column(String(32))
     key: Mapped[str | None] = mapped_column(String(255))
     payload: Mapped[dict[str, Any]] = mapped_column(JSON)
@@ -545,14 +528,13 @@ class JobOperation(Base):
     job_kind: Mapped[str] = mapped_column(String(32))
 
 
-class Operation(_Timed, Base):
+class Operation(_Identified, _Timed, Base):
     """An operation: what clients read of jobs. Outlives the rows of its jobs."""
 
     __tablename__ = 'operations'
     __table_args__ = (Index('ix_operations_subject', 'subject_id', 'kind'),)
 
     id: Mapped[int] = mapped_column(BIG, primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     kind: Mapped[str] = mapped_column(String(16))  # a value of OperationKind
     subject_type: Mapped[str] = mapped_column(String(32))  # a value of SubjectType
     subject_id: Mapped[str] = mapped_column(String(255))
@@ -617,13 +599,12 @@ class DeviceEvent(Base):
     at: Mapped[datetime] = mapped_column(default=now, index=True)
 
 
-class Notification(Base):
+class Notification(_Identified, Base):
     """A notification that is not sent yet. The row is deleted when it is sent."""
 
     __tablename__ = 'notifications'
 
     id: Mapped[int] = mapped_column(BIG, primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     event_type: Mapped[str] = mapped_column(String(64))
     payload: Mapped[dict[str, Any]] = mapped_column(JSON)
     created_at: Mapped[int] = mapped_column(BigInteger)  # milliseconds, as of a job
@@ -634,7 +615,6 @@ class Lease(Base):
 
     __tablename__ = 'leases'
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(64), unique=True)
     owner: Mapped[str] = mapped_column(String(255))
     lease_until: Mapped[int] = mapped_column(BigInteger)  # milliseconds, as of a job
@@ -649,7 +629,6 @@ class Incarnation(Base):
     __tablename__ = 'incarnations'
 
     # Larger than the incarnation that any daemon remembers.
-    id: Mapped[int] = mapped_column(primary_key=True)
     quarantined_at: Mapped[datetime] = mapped_column(default=now)
     reason: Mapped[str] = mapped_column(String(255))
     # NULL: the quarantine goes on.
@@ -661,7 +640,10 @@ class ReceivedCall(Base):
 
     __tablename__ = 'received_calls'
 
-    id: Mapped[str] = mapped_column(String(22), primary_key=True)  # its signature
+    # Its signature.
+    id: Mapped[str] = mapped_column(  # type: ignore[assignment]  # other ids are int
+        String(22), primary_key=True
+    )
     received_at: Mapped[datetime] = mapped_column(index=True)
 
 
@@ -670,7 +652,6 @@ class ProjectLock(Base):
 
     __tablename__ = 'project_locks'
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     project_id: Mapped[str] = mapped_column(String(64), unique=True)
 
 

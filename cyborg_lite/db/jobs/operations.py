@@ -60,6 +60,7 @@ _ADD: Final = Upsert(
     # As the times of the history of ARQs, which has the steps of binds.
     computed={'created_at': now_utc()},
 )
+_NEW: Final = Record(NewOperation, Row)
 _IS_FIRST: Final = Row.pending == 0
 # In this order for MySQL, as below.
 _AGAIN: Final = (
@@ -121,14 +122,8 @@ def add(
             raise OperationNotFound(uuid=new.uuid)
         return
     values = {
-        'uuid': new.uuid,
-        'kind': new.kind,
-        'subject_type': new.subject_type,
-        'subject_id': new.subject_id,
+        **_NEW.write(new),
         'parameters': dict(new.parameters),
-        'project_id': new.project_id,
-        'user_id': new.user_id,
-        'request_id': new.request_id,
         'state': state,
         'started_at': now() if state is OperationState.RUNNING else None,
         'jobs': 1,

@@ -171,34 +171,22 @@ def add_profiles(session: Session, profiles: ColumnElement[bool], action: str) -
     """
     if not is_enabled(session):
         return
-    rows = session.execute(
-        select(
-            ProfileRow.uuid,
-            ProfileRow.name,
-            ProfileRow.groups,
-            ProfileRow.enabled,
-            ProfileRow.is_public,
-        )
-        .where(profiles)
-        .order_by(ProfileRow.id)
-    )
-    payloads = [
-        ProfilePayload(
-            row.uuid,
-            row.name,
-            _list_classes(row.groups),
-            row.groups,
-            row.enabled,
-            row.is_public,
-        )
-        for row in rows
-    ]
+    statement = _PROFILE.select().where(profiles).order_by(ProfileRow.id)
+    payloads = map(_PROFILE.read, session.execute(statement))
     add_notifications(session, ObjectKind.PROFILE, action, payloads)
 
 
 def _list_classes(groups: Sequence[Mapping[str, str]]) -> list[str]:
     parsed = [Group.parse(group).requirements for group in groups]
     return sorted({name for item in parsed for name in item.resource_classes})
+
+
+_PROFILE: Final = Record(
+    ProfilePayload,
+    ProfileRow,
+    resource_classes=From(_list_classes, ProfileRow.groups),
+    groups=From(lambda groups: groups, ProfileRow.groups),
+)
 
 
 # --- sending ---

@@ -272,7 +272,7 @@ def list_projects(session: Session, uuid: str, viewer: str | None) -> tuple[str,
 
     :raises DeviceProfileNotFound: the profile does not exist or is not visible
     """
-    return _list_projects(session, _lock_profile(session, uuid, viewer))
+    return _list_projects(session, lock_profile(session, uuid, viewer)[0])
 
 
 def grant_access(
@@ -283,7 +283,7 @@ def grant_access(
     :returns: all projects with access
     :raises DeviceProfileNotFound: the profile does not exist or is not visible
     """
-    profile_id = _lock_profile(session, uuid, viewer)
+    profile_id, _ = lock_profile(session, uuid, viewer)
     present = _list_projects(session, profile_id)
     added = [project for project in dict.fromkeys(projects) if project not in present]
     rows = [
@@ -301,24 +301,12 @@ def revoke_access(
 
     :raises DeviceProfileNotFound: the profile does not exist or is not visible
     """
-    profile_id = _lock_profile(session, uuid, viewer)
+    profile_id, _ = lock_profile(session, uuid, viewer)
     revoked = (
         DeviceProfileAccess.device_profile_id == profile_id,
         DeviceProfileAccess.project_id.in_(projects),
     )
     change(session, delete_rows(DeviceProfileAccess).where(*revoked))
-
-
-def _lock_profile(session: Session, uuid: str, viewer: str | None) -> int:
-    """Lock a profile and return its id.
-
-    Without the lock, two concurrent grants would insert the same row.
-    """
-    statement = select(Row.id).where(Row.uuid == uuid, is_visible_to(viewer))
-    profile_id = session.scalar(statement.with_for_update(of=Row))
-    if profile_id is None:
-        raise DeviceProfileNotFound(name=uuid)
-    return profile_id
 
 
 def _list_projects(session: Session, profile_id: int) -> tuple[str, ...]:

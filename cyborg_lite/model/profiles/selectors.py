@@ -8,9 +8,10 @@ provider of each deployable that matches.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from operator import ge, gt, le, lt
+from typing import Any, Final, TypeAlias
 
 from cyborg_lite.model.inventory.typed_attributes import (
     AttributeType,
@@ -125,6 +126,15 @@ def _compare(comparison: Comparison, attribute: TypedAttribute | None) -> bool |
     return None if None in results else False
 
 
+# Any: numbers, or versions as tuples of numbers.
+_ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    '<': lt,
+    '<=': le,
+    '>': gt,
+    '>=': ge,
+}
+
+
 def _compare_literal(
     attribute: TypedAttribute, operator: str, literal: Literal
 ) -> bool | None:
@@ -139,7 +149,9 @@ def _compare_literal(
         return value == threshold
     if operator == '!=':
         return value != threshold
-    return _order(operator, value, threshold)
+    # Strings and booleans have no order.
+    is_ordered = isinstance(value, tuple) or type(value) is int
+    return _ORDERS[operator](value, threshold) if is_ordered else None
 
 
 def _convert_values(
@@ -167,24 +179,6 @@ def _convert_integers(
     if factors is None:
         return None, None
     return value * factors[1], threshold * factors[0]
-
-
-def _order(operator: str, value: Value, threshold: Value | None) -> bool | None:
-    """Return the result of an order; None: strings and booleans have no order."""
-    if isinstance(value, tuple) and isinstance(threshold, tuple):
-        return _apply_order(value > threshold, value < threshold, operator)
-    if type(value) is int and type(threshold) is int:
-        return _apply_order(value > threshold, value < threshold, operator)
-    return None
-
-
-def _apply_order(is_greater: bool, is_less: bool, operator: str) -> bool:
-    return {
-        '<': is_less,
-        '<=': not is_greater,
-        '>': is_greater,
-        '>=': not is_less,
-    }[operator]
 
 
 # --- groups of device profiles ---
