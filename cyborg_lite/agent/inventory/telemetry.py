@@ -12,8 +12,8 @@ from cyborg_lite import codec
 from cyborg_lite.drivers.base import Driver, ReadsUsage
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.telemetry import Usage
-from cyborg_lite.model.hosts.message_rules import check_usage
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health
+from cyborg_lite.model.limits import check_values
 
 LOG = log.getLogger(__name__)
 
@@ -123,7 +123,7 @@ def _validate_usage(usage: Usage) -> Usage:
     :raises Exception: a value is invalid
     """
     checked = round_usage(codec.load(Usage, codec.dump(usage)))
-    check_usage(checked)
+    check_values(checked)
     return checked
 
 

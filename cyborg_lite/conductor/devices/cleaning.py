@@ -27,8 +27,8 @@ from cyborg_lite.model.devices.cleaning import (
     DeviceCleanings,
     UnitSelection,
 )
-from cyborg_lite.model.hosts import message_rules
 from cyborg_lite.model.jobs import Job
+from cyborg_lite.model.limits import check_values
 from cyborg_lite.model.operations import (
     NewOperation,
     Operation,
@@ -83,7 +83,7 @@ class CleanHandler:
             self._check_users(job, work)
             session = progress.session
             progress = self._agents.start_cleaning(context, host, order, session)
-        message_rules.check_clean_progress(progress)
+        check_values(progress)
         return progress
 
     def _check_users(self, job: Job, work: CleanWork) -> None:
@@ -165,7 +165,7 @@ class CleanHandler:
         try:
             check_hosts_up([work.order.handle])
             progress = self._agents.abort_cleaning(context, host, work.order)
-            message_rules.check_clean_progress(progress)
+            check_values(progress)
         except CyborgError as error:
             return f'Not cancelled: {error.text}', None
         if progress.state is CleanProgressState.RUNNING:

@@ -64,11 +64,15 @@ def sum_usages(session: Session, query: UsageQuery) -> UsageReport:
     end = min(query.end, read_now_ms(session))
     if end <= query.start:
         return UsageReport((), end)
-    ended = _select(UsagePeriod, query, UsagePeriod.started_at, UsagePeriod.ended_at)
-    current = _select(Arq, query, Arq.bound_at, _literal(end))
+    former_periods = _select(
+        UsagePeriod, query, UsagePeriod.started_at, UsagePeriod.ended_at
+    )
+    present_periods = _select(Arq, query, Arq.bound_at, _literal(end))
     periods = union_all(
-        ended.where(UsagePeriod.ended_at > query.start, UsagePeriod.started_at < end),
-        current.where(_USED, Arq.bound_at < end),
+        former_periods.where(
+            UsagePeriod.ended_at > query.start, UsagePeriod.started_at < end
+        ),
+        present_periods.where(_USED, Arq.bound_at < end),
     ).subquery()
     start, period_end = periods.c.started_at, periods.c.ended_at
     lower = case((start < query.start, _literal(query.start)), else_=start)

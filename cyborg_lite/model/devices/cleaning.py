@@ -14,10 +14,12 @@ from typing import Final
 
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
+from cyborg_lite.model.limits import LIMITS
 from cyborg_lite.model.profiles.device_profiles import Group
 
-MAX_STEPS: Final = 64
-MAX_STEP_NAME: Final = 40  # characters; `i/n name` must fit into the step of a job
+MAX_STEPS: Final = LIMITS['CleanProgress.steps']
+# Characters; `i/n name` must fit into the step of a job.
+MAX_STEP_NAME: Final = LIMITS['CleanStep.name']
 MAX_TOOL: Final = 255  # characters
 MAX_ACTOR: Final = 255  # characters
 PROFILE_KEY: Final = 'cleaning'

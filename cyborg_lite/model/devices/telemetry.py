@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, fields
 from typing import ClassVar, Final
 
 from cyborg_lite.model.inventory.host_report import Health
+from cyborg_lite.model.limits import LIMITS
 
-MAX_COUNTERS: Final = 32
+MAX_COUNTERS: Final = LIMITS['Usage.counters']
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,8 +202,8 @@ def _reject_class_changes(stored: StoredInventory, reported: Layout) -> Layout:
         identity: replace(reported.devices[identity], health_reason=reason)
         for identity, reason in reasons.items()
     }
-    others = reported.select(reported.devices.keys() - reasons)
-    return replace(others, devices={**others.devices, **devices})
+    unchanged = reported.select(reported.devices.keys() - reasons)
+    return replace(unchanged, devices={**unchanged.devices, **devices})
 
 
 def _keeps_class(before: Layout, after: Layout, path: DeployablePath) -> bool:

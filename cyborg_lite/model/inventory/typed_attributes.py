@@ -14,7 +14,6 @@ from typing import Final, TypeAlias
 
 NAME: Final = re.compile(r'[a-z][a-z0-9_]{0,63}')
 """Pattern of the name of an attribute."""
-MAX_ATTRIBUTES: Final = 64  # of one deployable
 MAX_VALUE: Final = 255  # characters
 MAX_UNIT: Final = 16  # characters
 

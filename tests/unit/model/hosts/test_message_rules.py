@@ -12,9 +12,10 @@ from cyborg_lite.model.devices.cleaning import (
     CleanStep,
 )
 from cyborg_lite.model.devices.telemetry import Usage
-from cyborg_lite.model.hosts.message_rules import check_clean_progress, check_heartbeat
+from cyborg_lite.model.hosts.message_rules import check_heartbeat
 from cyborg_lite.model.hosts.services import HeartbeatDetails
 from cyborg_lite.model.inventory.host_report import Health
+from cyborg_lite.model.limits import check_values
 from tests.builders.unclean_units import build_progress
 
 HOST, ADDRESS = 'compute-1', '0000:01:00.0'
@@ -70,6 +71,6 @@ def test_check_heartbeat_out_of_bounds_names_raise(
     ],
 )
 def test_check_clean_progress_unstorable_raises(progress: CleanProgress) -> None:
-    check_clean_progress(PROGRESS)
+    check_values(PROGRESS)
     with pytest.raises(InvalidInput):
-        check_clean_progress(progress)
+        check_values(progress)
