@@ -48,10 +48,7 @@ from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.hosts.hosts import HostService
 from cyborg_lite.conductor.hosts.liveness import LivenessMonitor
 from cyborg_lite.conductor.inventory.inventory import InventoryService
-from cyborg_lite.conductor.jobs.notifications import (
-    NotificationRules,
-    NotificationSender,
-)
+from cyborg_lite.conductor.jobs.notifications import NotificationSender
 from cyborg_lite.conductor.jobs.operations import OperationService, Restart
 from cyborg_lite.conductor.jobs.purging import DEFAULT_RETENTION, Purger, Retention
 from cyborg_lite.conductor.jobs.runner import Handler, JobRunner, Workers, create_owner
@@ -456,7 +453,7 @@ class ConductorService:
             self._connections.database,
             bus,
             create_owner(_SENDER_LEASE),
-            NotificationRules(self._settings.max_backlog),
+            self._settings.max_backlog,
             self._metrics.count_notifications,
         )
         return {'notifications': partial(sender.run, self._stopping)}

@@ -8,8 +8,10 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from cyborg_lite.db import attention
 from cyborg_lite.db.arqs import usages
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.devices import deployables
+from cyborg_lite.db.devices import deployables, devices
 from cyborg_lite.db.hosts import host_topology, hosts, services
+from cyborg_lite.db.inventory import device_events
+from cyborg_lite.db.profiles import selectors
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import serves
@@ -52,6 +54,11 @@ class Transactions:
 
     database: Database
 
+    list_devices = _reads(Conductor.list_devices, devices.list_devices)
+    list_device_events = _reads(Conductor.list_device_events, device_events.list_events)
+    list_attribute_declarations = _reads(
+        Conductor.list_attribute_declarations, selectors.list_declarations
+    )
     list_deployables = _reads(Conductor.list_deployables, deployables.list_deployables)
     list_attributes = _reads(Conductor.list_attributes, deployables.list_attributes)
     create_attribute = _writes(Conductor.create_attribute, deployables.create_attribute)

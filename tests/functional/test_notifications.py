@@ -9,7 +9,6 @@ from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.conductor.jobs.notifications import (
-    NotificationRules,
     NotificationSender,
 )
 from cyborg_lite.db.core.engine import Database
@@ -22,7 +21,7 @@ from tests.servers import rabbitmq
 from tests.servers.databases import create_sqlite_file
 from tests.servers.notification_consumer import TOPIC, NotificationConsumer
 
-RULES = NotificationRules(max_backlog=1000)
+MAX_BACKLOG = 1000
 
 
 OPTIONS = """
@@ -66,7 +65,7 @@ def test_consumer_receives_messages_sent_before_its_start(
     create_bound_arqs(notifying, 2)
     waiting = notifying.read(outbox.list_oldest, 100)
     bus = notifications.connect(conf, TOPIC, 'controller-1')
-    sender = NotificationSender(notifying, bus, Owner('a:1:1', 30_000), RULES)
+    sender = NotificationSender(notifying, bus, Owner('a:1:1', 30_000), MAX_BACKLOG)
     sender.send_batch()
     assert notifying.read(outbox.list_oldest, 1) == ()
     consumer = NotificationConsumer(tmp_path, broker)
@@ -90,7 +89,7 @@ def test_unreachable_broker_keeps_notifications(
     waiting = notifying.read(outbox.list_oldest, 100)
     conf = parse(tmp_path, 'rabbit://guest:guest@127.0.0.1:1/')
     bus = notifications.connect(conf, TOPIC, 'controller-1')
-    sender = NotificationSender(notifying, bus, Owner('a:1:1', 30_000), RULES)
+    sender = NotificationSender(notifying, bus, Owner('a:1:1', 30_000), MAX_BACKLOG)
     with pytest.raises(ServiceUnavailable):
         sender.send_batch()
     assert notifying.read(outbox.list_oldest, 100) == waiting

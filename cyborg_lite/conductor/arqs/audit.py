@@ -117,10 +117,9 @@ class Audit:
         while page := self.database.read(
             former_servers.list_former_servers, before, last, _PAGE_SIZE
         ):
-            last = page[-1].id
-            instances = {record.instance_uuid for record in page}
+            last = max(page)
             try:
-                missing = self.nova.find_missing_instances(instances)
+                missing = self.nova.find_missing_instances(set(page.values()))
             except CyborgError as error:
                 LOG.warning(
                     'Records of %d former servers not checked: %s',
@@ -129,9 +128,9 @@ class Audit:
                 )
                 return
             ids = [
-                record.id
-                for record in page
-                if missing is None or record.instance_uuid in missing
+                row_id
+                for row_id, instance in page.items()
+                if missing is None or instance in missing
             ]
             self.database.write(former_servers.delete_former_servers, ids)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices: the list for the API, and changes of their status."""
+"""Devices: changes of their status."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,11 +10,8 @@ from oslo_log import log
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import devices
-from cyborg_lite.db.inventory import device_events
 from cyborg_lite.errors.base import CyborgError
-from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
-from cyborg_lite.model.devices.events import DeviceEvent
-from cyborg_lite.model.queries import Query
+from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Agents, Conductor
 
@@ -23,7 +20,7 @@ LOG = log.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DeviceService:
-    """Lists devices and changes their status in the database and in Placement.
+    """Changes the status of devices in the database and in Placement.
 
     A change of status returns after Placement has the new inventory. A device in
     maintenance therefore gets no new instance once the call has returned.
@@ -32,16 +29,6 @@ class DeviceService:
     database: Database
     # Runs the Placement sync job of a host or waits for it.
     sync_placement: Callable[[str], object]
-
-    @serves(Conductor.list_devices)
-    def list(self, query: Query) -> tuple[DeviceRecord, ...]:
-        """Return the devices that match the query."""
-        return self.database.read(devices.list_devices, query)
-
-    @serves(Conductor.list_device_events)
-    def list_events(self, uuid: str, query: Query) -> tuple[DeviceEvent, ...]:
-        """Return a page of the events of a device."""
-        return self.database.read(device_events.list_events, uuid, query)
 
     @serves(Conductor.set_quarantine)
     def set_quarantine(

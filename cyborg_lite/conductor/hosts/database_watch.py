@@ -20,11 +20,7 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.daemons import DatabaseQuarantined
 from cyborg_lite.model.arqs.arqs import Arq
-from cyborg_lite.model.hosts.incarnations import (
-    NO_MARK,
-    DatabaseMark,
-    DatabaseState,
-)
+from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark, DatabaseState
 from cyborg_lite.model.traits import OWNER_CYBORG
 
 LOG = log.getLogger(__name__)

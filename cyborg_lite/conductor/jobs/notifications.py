@@ -10,7 +10,6 @@ batch again, with the same message ids.
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from oslo_log import log
@@ -37,13 +36,6 @@ DROPPED: Final = 'dropped'
 Count = Callable[[str, int], None]  # result and number
 
 
-@dataclass(frozen=True, slots=True)
-class NotificationRules:
-    """Options of the operator."""
-
-    max_backlog: int  # notifications
-
-
 class NotificationSender:
     """Sends the notifications in the order of their rows. All conductors may run it."""
 
@@ -52,18 +44,19 @@ class NotificationSender:
         database: Database,
         bus: NotificationBus,
         owner: Owner,
-        rules: NotificationRules,
+        max_backlog: int,
         count: Count = lambda _result, _number: None,
     ) -> None:
         """Store the arguments.
 
         :param owner: name of the process, and duration of its lease
+        :param max_backlog: notifications that may wait
         :param count: counts results
         """
         self._database = database
         self._bus = bus
         self._owner = owner
-        self._rules = rules
+        self._max_backlog = max_backlog
         self._count = count
         self._failing = False
 
@@ -115,7 +108,7 @@ class NotificationSender:
 
     def _drop_excess(self) -> None:
         """Delete the oldest notifications if more than ``max_backlog`` wait."""
-        limit = self._rules.max_backlog
+        limit = self._max_backlog
         dropped = self._database.write(outbox.drop_oldest, limit, _DROP_BATCH)
         if dropped:
             self._count(DROPPED, dropped)

@@ -25,7 +25,7 @@ LOG = log.getLogger(__name__)
 
 _INTERVAL: Final = 3600.0  # seconds
 _DAY: Final = 86400  # seconds
-_MONTH: Final = 30 * _DAY
+_MONTH: Final = 30  # days
 # Seconds. A receiver challenges repetitions of calls that are older than five minutes;
 # the rest allows for steps of the database clock.
 _CALLS_KEPT: Final = 3600
@@ -36,22 +36,15 @@ _MAX_PROVIDERS: Final = 100  # per purge; one request each
 class Retention:
     """Days for which rows are kept."""
 
-    usage: int
-    device_events: int
-    cleanings: int
-    reconfigurations: int
-    operations: int
-    arq_history: int
+    usage: int = 400
+    device_events: int = 90
+    cleanings: int = 400
+    reconfigurations: int = 90
+    operations: int = 7
+    arq_history: int = 30
 
 
-DEFAULT_RETENTION: Final = Retention(
-    usage=400,
-    device_events=90,
-    cleanings=400,
-    reconfigurations=90,
-    operations=7,
-    arq_history=30,
-)
+DEFAULT_RETENTION: Final = Retention()
 
 _DeletesRecords = Callable[..., int]  # parameters: session, time
 
@@ -88,38 +81,33 @@ class Purger:
         """
         read, write = self._database.read, self._database.write
         retention, now = self._retention, read(clock.read_time_before, 0)
+
+        def delete(work: _DeletesRecords, days: float) -> int:
+            return self._delete_records(work, now - timedelta(days))
+
         deleted = {
-            'daemons': write(
-                purging.delete_old_services, now - timedelta(seconds=_MONTH)
-            ),
-            'failed jobs': write(purging.delete_old_failed_jobs, _MONTH),
-            'operations': self._delete_records(
-                operations.delete_old_operations,
-                now - timedelta(days=retention.operations),
+            'daemons': write(purging.delete_old_services, now - timedelta(_MONTH)),
+            'failed jobs': write(purging.delete_old_failed_jobs, _MONTH * _DAY),
+            'operations': delete(
+                operations.delete_old_operations, retention.operations
             ),
             'ARQ events': sum(
                 write(history.shorten_history, uuid)
                 for uuid in read(history.list_long_histories)
             ),
-            'histories of ARQs': self._delete_records(
-                history.delete_old_histories,
-                now - timedelta(days=retention.arq_history),
+            'histories of ARQs': delete(
+                history.delete_old_histories, retention.arq_history
             ),
             'traits of providers': self._delete_provider_traits(),
-            'received calls': self._delete_records(
-                purging.delete_old_calls, now - timedelta(seconds=_CALLS_KEPT)
-            ),
+            'received calls': delete(purging.delete_old_calls, _CALLS_KEPT / _DAY),
             'uses of units': write(usages.delete_old_periods, retention.usage * _DAY),
             'device events': write(
                 device_events.delete_old_events,
-                now - timedelta(days=retention.device_events),
+                now - timedelta(retention.device_events),
             ),
-            'cleans': self._delete_records(
-                purging.delete_old_cleanings, now - timedelta(days=retention.cleanings)
-            ),
-            'configuration changes': self._delete_records(
-                purging.delete_old_reconfigurations,
-                now - timedelta(days=retention.reconfigurations),
+            'cleans': delete(purging.delete_old_cleanings, retention.cleanings),
+            'configuration changes': delete(
+                purging.delete_old_reconfigurations, retention.reconfigurations
             ),
         }
         for name, count in deleted.items():

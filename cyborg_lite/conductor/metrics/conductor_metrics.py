@@ -17,10 +17,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from cyborg_lite.conductor.metrics.database_metrics import (
-    build_collectors,
-    name_kind,
-)
+from cyborg_lite.conductor.metrics.database_metrics import build_collectors, name_kind
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.model.jobs import Job, NovaEventPayload

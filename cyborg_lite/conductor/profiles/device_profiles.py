@@ -10,13 +10,12 @@ from cyborg_lite.clients.placement import Consumer, Placement
 from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.db.arqs import alternatives
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.profiles import choices, profiles, selectors
+from cyborg_lite.db.profiles import choices, profiles
 from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.errors.providers import PlacementConflict
 from cyborg_lite.model.capacity.explanations import Explanation
 from cyborg_lite.model.capacity.server_capacity import ProfileCapacity
-from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
 from cyborg_lite.model.jobs import BindPayload
 from cyborg_lite.model.profiles.alternatives import Choice, apply_choice, list_choices
 from cyborg_lite.model.profiles.device_profiles import (
@@ -57,11 +56,6 @@ class DeviceProfileService:
         created = self.database.write(profiles.create_profiles, new_profiles)
         self.wake()
         return created
-
-    @serves(Conductor.list_attribute_declarations)
-    def list_declarations(self) -> tuple[AttributeDeclaration, ...]:
-        """Return the attributes that selectors may use."""
-        return self.database.read(selectors.list_declarations)
 
     @serves(Conductor.list_device_profiles)
     def list(self, context: RequestContext, query: Query) -> tuple[DeviceProfile, ...]:

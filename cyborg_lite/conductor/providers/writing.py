@@ -26,11 +26,7 @@ from cyborg_lite.model.providers.changes import (
     describe_change,
     describe_immovable,
 )
-from cyborg_lite.model.providers.providers import (
-    ActualProvider,
-    Inventories,
-    TreeNode,
-)
+from cyborg_lite.model.providers.providers import ActualProvider, Inventories, TreeNode
 
 # --- cache of providers, validated by their generations ---
 

@@ -4,13 +4,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import (
-    Select,
-    bindparam,
-    false,
-    func,
-    select,
-)
+from sqlalchemy import Select, bindparam, false, func, select
 from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.bitstreams import loaded_regions

@@ -19,13 +19,7 @@ from cyborg_lite.db.arqs.attach_handles import list_handles_to_rebuild
 from cyborg_lite.db.arqs.history import NO_FAILURE, describe_failure, record_step
 from cyborg_lite.db.core.change import change, value_by_row
 from cyborg_lite.db.core.clock import now_utc
-from cyborg_lite.db.core.tables import (
-    Arq,
-    AttachHandle,
-    Deployable,
-    Device,
-    Service,
-)
+from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, Device, Service
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.arqs import DeviceNotRebuilt
 from cyborg_lite.model.arqs.arqs import Actor, Event, State, next_state

@@ -11,16 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
 
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Select, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.bitstreams import loaded_regions
@@ -44,10 +35,7 @@ from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.devices import DeployableInUse, DeployableNotFound
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream
-from cyborg_lite.model.bitstreams.choice import (
-    RegionProperties,
-    read_region_properties,
-)
+from cyborg_lite.model.bitstreams.choice import RegionProperties, read_region_properties
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.inventory.facts import name_suffix
 from cyborg_lite.model.inventory.host_report import Device

@@ -96,7 +96,9 @@ class Database:
         self._notifies = notifies
         self._options = options
         self._lock = threading.Lock()
-        self._started: _Started | None = None  # None: no transaction yet
+        # The facade of oslo.db, which has no types. None: no transaction yet.
+        self._facade: Any = None
+        self._side_engines: dict[str, Engine] = {}  # empty: likewise
         self._keeper: Connection | None = None  # SQLite only
         self._received = _ReceivedCall()
 
@@ -144,17 +146,17 @@ class Database:
     @property
     def engines(self) -> tuple[Engine, ...]:
         """The engine of the writers, and that of the readers if it differs."""
-        return tuple(dict.fromkeys(self._start().engines.values()))
+        return tuple(dict.fromkeys(self._start().values()))
 
     def close(self) -> None:
         """Close all idle connections. Another transaction would open new ones."""
         with self._lock:
-            started, self._started = self._started, None
+            facade, self._facade, self._side_engines = self._facade, None, {}
             keeper, self._keeper = self._keeper, None
         if keeper is not None:
             keeper.close()
-        if started is not None:
-            started.facade.dispose_pool()
+        if facade is not None:
+            facade.dispose_pool()
 
     def _run(
         self,
@@ -176,7 +178,7 @@ class Database:
         def attempt() -> T:
             nonlocal committing
             committing = False
-            engine = self._start().engines[side]
+            engine = self._start()[side]
             with engine.connect() as connection, _open(connection) as session:
                 session.info[NOTIFIES] = self._notifies
                 if side == _WRITER and received.call:
@@ -197,16 +199,20 @@ class Database:
         # parameters, and the frames of the transaction.
         raise translated
 
-    def _start(self) -> '_Started':
+    def _start(self) -> dict[str, Engine]:
         with self._lock:
-            if self._started is None:
+            if not self._side_engines:
                 facade = self._new_facade()
                 if self._url.get_backend_name() == 'sqlite':
                     writer = facade.writer.get_engine()
                     self._keeper = dialects.open_keeper(writer)
                     event.listen(writer, 'begin', dialects.begin_immediately)
-                self._started = _Started(facade)
-            return self._started
+                self._facade = facade
+                self._side_engines = {
+                    _WRITER: facade.writer.get_engine(),
+                    _READER: facade.reader.get_engine(),
+                }
+            return self._side_engines
 
     def _new_facade(self) -> Any:
         facade = enginefacade.transaction_context()
@@ -284,17 +290,6 @@ def _open(connection: Connection) -> Iterator[_Session]:
     finally:
         if session.in_transaction():
             session.close()
-
-
-class _Started:
-    """The facade of oslo.db and its engines."""
-
-    def __init__(self, facade: Any) -> None:
-        self.facade = facade  # Any: oslo.db has no types
-        self.engines: dict[str, Engine] = {
-            _WRITER: facade.writer.get_engine(),
-            _READER: facade.reader.get_engine(),
-        }
 
 
 def _retry_if(is_retryable: Callable[[Exception], bool]) -> Any:

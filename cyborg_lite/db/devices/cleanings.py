@@ -66,11 +66,7 @@ from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.jobs import CleanPayload, Job
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.operations import NewOperation, OperationKind
-from cyborg_lite.model.queries import (
-    LATEST_FIRST,
-    Page,
-    Query,
-)
+from cyborg_lite.model.queries import LATEST_FIRST, Page, Query
 
 _MAX_STEP_TEXT: Final = 64  # characters, as the column of the job
 _ACCEPTED: Final = 'Declared clean by an operator; no step has run.'

@@ -7,25 +7,13 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import uuid4
 
-from sqlalchemy import (
-    ColumnElement,
-    and_,
-    case,
-    delete,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, and_, case, delete, or_, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import recovery
 from cyborg_lite.db.core.change import Upsert, change
 from cyborg_lite.db.core.clock import now_utc
-from cyborg_lite.db.core.query import (
-    Collection,
-    list_page,
-    name_columns,
-)
+from cyborg_lite.db.core.query import Collection, list_page, name_columns
 from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import Service as Row
 from cyborg_lite.db.devices.devices import store_telemetry

@@ -24,27 +24,17 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_utc
-from cyborg_lite.db.core.query import (
-    Collection,
-    list_page,
-)
+from cyborg_lite.db.core.query import Collection, list_page
 from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import Deployable, Device, now
 from cyborg_lite.db.core.tables import DeviceEvent as Event
 from cyborg_lite.db.core.tables import DeviceEvent as Row
 from cyborg_lite.db.jobs import outbox, queue
 from cyborg_lite.errors.devices import DeviceNotFound
-from cyborg_lite.model.devices.events import (
-    DeviceEvent,
-    DeviceEventKind,
-    EventDetails,
-)
+from cyborg_lite.model.devices.events import DeviceEvent, DeviceEventKind, EventDetails
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.notifications import DEVICE_EVENT_TYPES, DevicePayload
-from cyborg_lite.model.queries import (
-    LATEST_FIRST,
-    Query,
-)
+from cyborg_lite.model.queries import LATEST_FIRST, Query
 
 _COLUMNS: Final = (
     'device_uuid',

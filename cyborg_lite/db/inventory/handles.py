@@ -9,25 +9,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import (
-    ColumnElement,
-    Integer,
-    and_,
-    bindparam,
-    false,
-    func,
-    or_,
-    select,
-)
+from sqlalchemy import ColumnElement, Integer, and_, bindparam, false, func, or_, select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.core.tables import (
-    Arq,
-    AttachHandle,
-    Deployable,
-    Device,
-    Service,
-)
+from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, Device, Service
 from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.hosts.services import ServiceState

@@ -10,8 +10,7 @@ Nothing here distinguishes a deleted instance from a shelved one. The audit asks
 and deletes the rows of deleted instances.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -28,14 +27,6 @@ _UPSERT: Final = Upsert(
     [FormerServer.instance_uuid, FormerServer.device_profile_id],
     ['released_at'],
 )
-
-
-@dataclass(frozen=True, slots=True)
-class FormerServerRecord:
-    """An instance and the row that records it for one profile."""
-
-    id: int
-    instance_uuid: str
 
 
 def record_former_server(session: Session, instance: str, arqs: Sequence[Any]) -> None:
@@ -83,13 +74,13 @@ def check_former_server(session: Session, instance: str, arqs: Sequence[Any]) ->
 
 def list_former_servers(
     session: Session, before: datetime, after_id: int, limit: int
-) -> tuple[FormerServerRecord, ...]:
-    """Return a page of the instances that released ARQs before a time."""
+) -> Mapping[int, str]:
+    """Return a page of the instances that released ARQs before a time, by row id."""
     statement = select(FormerServer.id, FormerServer.instance_uuid).where(
         FormerServer.id > after_id, FormerServer.released_at < before
     )
     rows = session.execute(statement.order_by(FormerServer.id).limit(limit))
-    return tuple(FormerServerRecord(row.id, row.instance_uuid) for row in rows)
+    return {row.id: row.instance_uuid for row in rows}
 
 
 def delete_former_servers(session: Session, ids: Sequence[int]) -> None:

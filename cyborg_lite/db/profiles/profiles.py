@@ -29,12 +29,7 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change, check_generation
 from cyborg_lite.db.core.clock import now_utc
-from cyborg_lite.db.core.query import (
-    Collection,
-    convert_rows,
-    list_page,
-    name_columns,
-)
+from cyborg_lite.db.core.query import Collection, convert_rows, list_page, name_columns
 from cyborg_lite.db.core.tables import (
     Arq,
     DeviceProfileAccess,

@@ -37,10 +37,7 @@ from cyborg_lite.db.core.tables import (
 from cyborg_lite.db.inventory.handles import needs_cleaning
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import selectors
-from cyborg_lite.db.profiles.formats import (
-    list_former_traits,
-    uses_former_traits,
-)
+from cyborg_lite.db.profiles.formats import list_former_traits, uses_former_traits
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.services import AGENT, ServiceState

@@ -64,35 +64,6 @@ class OwnedDevice:
         return self.conflict or ('' if self.schedulable else self.reason)
 
 
-def config_lines_for_nova(device: OwnedDevice) -> tuple[tuple[str, str], ...]:
-    """Return the lines that give the device to Nova only, by file."""
-    exclusion = 'cyborg-lite.conf', f'[agent] excluded_devices = {device.address}'
-    if device.has_vgpus:
-        return (*_vgpu_lines_for_nova(device), exclusion)
-    spec = {'address': device.address}
-    ids = {'vendor_id': device.vendor, 'product_id': device.product}
-    alias = {**ids, 'name': f'{device.vendor}-{device.product}'}
-    return (
-        ('nova.conf', f'[pci] device_spec = {json.dumps(spec)}'),
-        ('nova.conf', f'[pci] alias = {json.dumps(alias)}'),
-        exclusion,
-    )
-
-
-def _vgpu_lines_for_nova(device: OwnedDevice) -> tuple[tuple[str, str], ...]:
-    """Return the lines with which Nova divides the card. TYPE is the vGPU type.
-
-    A class of its own separates the vGPUs of Nova from those of this service.
-    """
-    return (
-        ('nova.conf', '[devices] enabled_mdev_types = TYPE'),
-        ('nova.conf', f'[mdev_TYPE] device_addresses = {device.address}'),
-        ('nova.conf', '[mdev_TYPE] mdev_class = CUSTOM_NOVA_VGPU'),
-        ('flavors of Nova', 'resources:CUSTOM_NOVA_VGPU=1'),
-        ('flavors of Nova', 'trait:OWNER_CYBORG=forbidden'),
-    )
-
-
 def config_lines_for_cyborg(device: OwnedDevice) -> tuple[tuple[str, str], ...]:
     """Return the settings that give the device to this service, by file."""
     lines = (
@@ -382,3 +353,22 @@ def _flavor_lines(rules: Sequence[OwnershipRule]) -> Iterator[ConfigLine]:
         properties = f'resources:{name}=1 --property trait:OWNER_CYBORG=forbidden'
         command = f'openstack flavor set FLAVOR --property {properties}'
         yield ConfigLine(FLAVORS, '', command)
+
+
+def config_lines_for_nova(device: OwnedDevice) -> tuple[tuple[str, str], ...]:
+    """Return the lines that give a device to Nova only, by file.
+
+    TYPE stands for the vGPU type. A class of its own separates the vGPUs of Nova from
+    those of this service.
+    """
+    vgpus = ('TYPE', 'CUSTOM_NOVA_VGPU') if device.has_vgpus else ()
+    rule = OwnershipRule(device.hostname, device.address, Owner.NOVA, *vgpus)
+    lines = [
+        (line.file, f'[{line.section}] {line.text}' if line.section else line.text)
+        for line in build_config([rule])
+    ]
+    if not device.has_vgpus:
+        ids = {'vendor_id': device.vendor, 'product_id': device.product}
+        alias = {**ids, 'name': f'{device.vendor}-{device.product}'}
+        lines.insert(1, (NOVA_FILE, f'[pci] alias = {json.dumps(alias)}'))
+    return tuple(lines)

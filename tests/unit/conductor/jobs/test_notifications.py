@@ -7,7 +7,6 @@ import threading
 import pytest
 
 from cyborg_lite.conductor.jobs.notifications import (
-    NotificationRules,
     NotificationSender,
 )
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
@@ -19,7 +18,7 @@ from cyborg_lite.model.notifications import DevicePayload, Notification, ObjectK
 from cyborg_lite.rpc.notifications import NotificationBus
 from tests.servers.databases import find_url
 
-RULES = NotificationRules(max_backlog=1000)
+MAX_BACKLOG = 1000
 
 
 class Topic(NotificationBus):
@@ -63,7 +62,7 @@ def add(database: Database, number: int) -> list[str]:
 
 
 def build(database: Database, topic: Topic, name: str = 'a:1:1') -> NotificationSender:
-    return NotificationSender(database, topic, Owner(name, 30_000), RULES)
+    return NotificationSender(database, topic, Owner(name, 30_000), MAX_BACKLOG)
 
 
 def test_send_batch_keeps_order_and_deletes(notifying: Database, topic: Topic) -> None:
@@ -124,7 +123,7 @@ def test_excess_is_dropped_while_broker_is_away(
         notifying,
         topic,
         Owner('a:1:1', 30_000),
-        RULES,
+        MAX_BACKLOG,
         lambda result, number: counts.append((result, number)),
     )
     with pytest.raises(ServiceUnavailable), caplog.at_level(logging.ERROR):
