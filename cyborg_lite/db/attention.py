@@ -19,8 +19,7 @@ from cyborg_lite.db.devices.devices import (
     SHOWN_HEALTH_REASON,
     list_lost_arqs,
 )
-from cyborg_lite.db.hosts.faults import list_faults
-from cyborg_lite.db.hosts.services import list_services
+from cyborg_lite.db.hosts.services import list_faults, list_services
 from cyborg_lite.db.jobs import operations
 from cyborg_lite.db.ownership.allocations import list_leaked
 from cyborg_lite.db.profiles.profiles import list_profiles

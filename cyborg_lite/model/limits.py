@@ -81,6 +81,19 @@ LIMITS: Final[Mapping[str, int]] = {
 }
 
 
+# Any: as below.
+def check_message(host: str, value: Any, field: str = '') -> None:
+    """Check that the message of an agent can be stored.
+
+    :param field: as in ``check_values``
+    :raises InvalidInput: a value is invalid, or the name of the host is
+    """
+    check_values(host, 'Host.name')
+    if not host:
+        raise InvalidInput(reason='The message has no hostname.')
+    check_values(value, field)
+
+
 # Any: an object of a data class, or a value of one of its fields.
 def check_values(value: Any, field: str = '') -> None:
     """Check that all texts, numbers and collections in a value can be stored.

@@ -48,9 +48,8 @@ from cyborg_lite.model.hosts.events import (
     HostHandle,
     RecoveryResult,
 )
-from cyborg_lite.model.hosts.hosts import HostSummary
 from cyborg_lite.model.hosts.incarnations import DatabaseMark
-from cyborg_lite.model.hosts.services import HeartbeatDetails, Service
+from cyborg_lite.model.hosts.services import HeartbeatDetails, HostSummary, Service
 from cyborg_lite.model.hosts.topology import HostTopology
 from cyborg_lite.model.inventory.host_report import Device
 from cyborg_lite.model.inventory.report_changes import ReportChanges

@@ -10,9 +10,8 @@ from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.arqs.binding import BindHandler, build_bind_job
 from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.conductor.profiles.device_profiles import AlternativeService
-from cyborg_lite.db.arqs import arqs, binding
+from cyborg_lite.db.arqs import alternatives, arqs, binding
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.profiles import choices
 from cyborg_lite.errors.profiles import ImpossibleDeviceProfile
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope
 from cyborg_lite.model.queries import Query
@@ -120,7 +119,7 @@ def test_bind_records_alternative_that_nova_allocated(
     assert (second.state, second.alternative) == ('Bound', 1)
     assert second.device_profile_group == cards.small_group
     # And the other way around.
-    database.write(choices.store_choice, profile.uuid, (1,), 0)
+    database.write(alternatives.store_choice, profile.uuid, (1,), 0)
     first = run_bind(cards, profile.name, cards.large)
     assert (first.state, first.alternative) == ('Bound', 0)
 

@@ -21,8 +21,7 @@ from cyborg_lite.api.views.hosts import (
     ServiceView,
 )
 from cyborg_lite.errors.hosts import HostNotFound, ServiceNotFound
-from cyborg_lite.model.hosts.hosts import HostSummary
-from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR, ServiceState
+from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR, HostSummary, ServiceState
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import format_value, is_storable
 

@@ -23,8 +23,7 @@ from cyborg_lite.api.views.shapes import (
 from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.devices.devices import DeviceStatus
-from cyborg_lite.model.hosts.hosts import HostSummary
-from cyborg_lite.model.hosts.services import ServiceState
+from cyborg_lite.model.hosts.services import HostSummary, ServiceState
 from cyborg_lite.model.hosts.topology import Availability, HostTopology, TopologyUnit
 from cyborg_lite.model.inventory.host_report import Health
 

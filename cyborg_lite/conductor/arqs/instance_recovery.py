@@ -27,8 +27,8 @@ from cyborg_lite.model.arqs.instance_recovery import (
 )
 from cyborg_lite.model.hosts.events import HostHandle
 from cyborg_lite.model.hosts.incarnations import Quarantine
-from cyborg_lite.model.hosts.message_rules import check_prepared_handles
 from cyborg_lite.model.hosts.services import AGENT
+from cyborg_lite.model.limits import check_message
 from cyborg_lite.model.traits import OWNER_CYBORG
 from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.interface import Agents
@@ -127,7 +127,7 @@ class InstanceRecovery:
         """Return the prepared handles of a host; None: its agent does not answer."""
         try:
             handles = self.agents.list_handles(daemon_context(), host)
-            check_prepared_handles(host, handles)
+            check_message(host, handles, 'HostHandles.handles')
         except CyborgError as error:
             LOG.info('Handles of host %s not read: %s', host, error.text)
             return None

@@ -10,8 +10,8 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import hosts
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.devices.devices import AllocatedHandle
-from cyborg_lite.model.hosts.events import HostEvent, RecoveryResult
-from cyborg_lite.model.hosts.message_rules import check_events, check_recovery_result
+from cyborg_lite.model.hosts.events import HostEvent, RecoveryResult, check_events
+from cyborg_lite.model.limits import check_message
 from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Conductor
 
@@ -50,7 +50,7 @@ class RecoveryService:
         """Update the ARQs of handles that the agent has rebuilt or lost."""
         if result.host != host:
             raise InvalidInput(reason='The result names another host.')
-        check_recovery_result(result)
+        check_message(result.host, result)
         unmentioned = self._database.write(
             recovery.record_recovery, result, self._limits
         )

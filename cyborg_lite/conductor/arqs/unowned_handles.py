@@ -22,8 +22,8 @@ from cyborg_lite.db.core.incarnations import find_quarantine
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import HandleComparison, HostHandle
-from cyborg_lite.model.hosts.message_rules import check_prepared_handles
 from cyborg_lite.model.inventory.host_report import Deployable
+from cyborg_lite.model.limits import check_message
 from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Conductor
 
@@ -52,7 +52,7 @@ class UnownedHandles:
         own, and that the host does not mention, are returned as well. While the
         database is in quarantine, the host changes nothing.
         """
-        check_prepared_handles(host, handles)
+        check_message(host, handles, 'HostHandles.handles')
         uuids = [handle.uuid for handle in handles]
         rows = self.database.read(occupied_handles.list_compared, host, uuids)
         owners = {row.uuid: row.arq_uuid for row in rows}

@@ -7,7 +7,7 @@ from typing import Final
 
 from cyborg_lite.conductor.periodic import repeat
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.hosts import faults
+from cyborg_lite.db.hosts import services
 from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.attention import MAX_ITEMS, AttentionKind
 from cyborg_lite.model.hosts.services import AGENT, Fault, FaultKey
@@ -87,7 +87,7 @@ class FaultLog:
             reasons, self._reasons = self._reasons, {}
         current = [Fault(*key, reason) for key, reason in reasons.items() if reason]
         former = [key for key, reason in reasons.items() if not reason]
-        self._database.write(faults.record_faults, current, former, self._lifetime)
+        self._database.write(services.record_faults, current, former, self._lifetime)
         for fault in current:
             is_duplicate = fault.kind == AttentionKind.DUPLICATE_AGENT
             if is_duplicate and self.agents is not None and fault not in self._warnings:

@@ -14,7 +14,7 @@ from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.devices.devices import DeviceStatus
-from cyborg_lite.model.hosts.hosts import HostSummary
+from cyborg_lite.model.hosts.services import HostSummary
 from cyborg_lite.model.operations import OperationKind, SubjectType
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import serves

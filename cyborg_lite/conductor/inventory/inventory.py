@@ -21,7 +21,6 @@ from cyborg_lite.errors.hosts import AgentIdentityRefused, ReportOutdated
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
-from cyborg_lite.model.hosts.message_rules import check_heartbeat
 from cyborg_lite.model.hosts.services import (
     AgentRecord,
     Heartbeat,
@@ -32,6 +31,7 @@ from cyborg_lite.model.inventory.diff import InventoryChanges
 from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, HostReport
 from cyborg_lite.model.inventory.report_changes import ReportChanges, apply_changes
 from cyborg_lite.model.inventory.report_rules import check_report
+from cyborg_lite.model.limits import check_message
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import NO_DETAILS, NO_TELEMETRY, Conductor
@@ -165,7 +165,7 @@ class InventoryService:
         details: HeartbeatDetails = NO_DETAILS,
     ) -> bool:
         """Record a heartbeat of an agent."""
-        check_heartbeat(host, details)
+        check_message(host, details)
         self.count_heartbeat()
         if self.watch is not None and details.mark != NO_MARK:
             self.watch.compare(details.mark, f'The agent of host {host}')
@@ -200,7 +200,7 @@ class InventoryService:
     ) -> DatabaseMark | None:
         """Record a heartbeat that repeats the last one of an agent."""
         if telemetry:
-            check_heartbeat(host, HeartbeatDetails(telemetry=telemetry))
+            check_message(host, HeartbeatDetails(telemetry=telemetry))
         if not self.heartbeats.repeat(host, token, telemetry):
             return None
         self.count_heartbeat()

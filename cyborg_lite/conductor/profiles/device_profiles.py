@@ -10,7 +10,7 @@ from cyborg_lite.clients.placement import Consumer, Placement
 from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.db.arqs import alternatives
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.profiles import choices, profiles
+from cyborg_lite.db.profiles import profiles
 from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.errors.providers import PlacementConflict
@@ -165,7 +165,7 @@ class AlternativeService:
     @serves(Conductor.choose_alternatives)
     def choose(self, context: RequestContext, uuid: str) -> Choice:
         """Return the choice that is valid now for a profile."""
-        choice = self.database.read(choices.find_choice, uuid, self.lifetime)
+        choice = self.database.read(alternatives.find_choice, uuid, self.lifetime)
         if choice is not None:
             return choice
         viewer = viewing_project(context)
@@ -174,7 +174,9 @@ class AlternativeService:
         if not rows:
             raise DeviceProfileNotFound(name=uuid)
         choice = self._select(rows[0])
-        return self.database.write(choices.store_choice, uuid, choice, self.lifetime)
+        return self.database.write(
+            alternatives.store_choice, uuid, choice, self.lifetime
+        )
 
     def _select(self, profile: DeviceProfile) -> Choice:
         """Return the most preferred choice that fits a host now, or else the first.

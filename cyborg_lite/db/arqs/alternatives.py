@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Correction of the alternatives of ARQs by the allocation of their instance."""
+"""Alternatives of device profiles: the choice of the service, and that of an instance.
+
+The allocation of an instance corrects the alternatives of its ARQs.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -8,11 +11,13 @@ from typing import Any, Final
 from sqlalchemy import Row, bindparam, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.core.change import change
-from cyborg_lite.db.core.tables import Arq
+from cyborg_lite.db.core.change import Upsert, change
+from cyborg_lite.db.core.clock import now_ms, read_now_ms
+from cyborg_lite.db.core.tables import Arq, DeviceProfile, ProfileChoice
 from cyborg_lite.db.inventory.handles import GENERATION_PARAMETER, IS_CURRENT_BIND
+from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.arqs.arqs import State
-from cyborg_lite.model.profiles.alternatives import find_alternative
+from cyborg_lite.model.profiles.alternatives import Choice, find_alternative
 from cyborg_lite.model.profiles.device_profiles import Group
 
 _ARQS: Final = (
@@ -84,3 +89,56 @@ def _change_group(
     ]
     for row in rows:
         change(session, _CHANGE, row)
+
+
+# --- choices ---
+#
+# The database stores the last choice of each profile for all processes of the service.
+
+
+_FIND: Final = (
+    select(ProfileChoice.choice, (now_ms() - ProfileChoice.chosen_at).label('age'))
+    .join(DeviceProfile, DeviceProfile.id == ProfileChoice.device_profile_id)
+    .where(DeviceProfile.uuid == bindparam('uuid'))
+)
+_LOCK: Final = (
+    select(DeviceProfile.id)
+    .where(DeviceProfile.uuid == bindparam('uuid'))
+    .with_for_update()
+)
+_UPSERT: Final = Upsert(
+    ProfileChoice, [ProfileChoice.device_profile_id], ['choice', 'chosen_at']
+)
+
+
+def find_choice(session: Session, uuid: str, lifetime: int) -> Choice | None:
+    """Return the last choice of a profile.
+
+    :param lifetime: seconds for which a choice is valid
+    :returns: None: the choice is older, or the service has not chosen yet
+    """
+    row = session.execute(_FIND, {'uuid': uuid}).one_or_none()
+    if row is None or not 0 <= row.age < lifetime * 1000:
+        return None
+    return tuple(row.choice)
+
+
+def store_choice(
+    session: Session, uuid: str, choice: Sequence[int], lifetime: int
+) -> Choice:
+    """Store a choice, unless another process has stored one meanwhile.
+
+    The lock of the profile orders the processes, so that all return the same choice.
+
+    :returns: the choice that is valid now
+    :raises DeviceProfileNotFound: the profile has been deleted
+    """
+    profile_id = session.scalar(_LOCK, {'uuid': uuid})
+    if profile_id is None:
+        raise DeviceProfileNotFound(name=uuid)
+    present = find_choice(session, uuid, lifetime)
+    if present is not None:
+        return present
+    row = {'device_profile_id': profile_id, 'choice': list(choice)}
+    _UPSERT.run(session, {**row, 'chosen_at': read_now_ms(session)})
+    return tuple(choice)

@@ -279,7 +279,7 @@ class DeviceProfile(_Identified, _Timed, _Numbered, Base):
 
 
 class ProfileChoice(Base):
-    """The last choice of the alternatives of a device profile; see choices.py.
+    """The last choice of the alternatives of a device profile; see alternatives.py.
 
     Not columns of the profile: a choice is no change of the profile.
     """

@@ -48,8 +48,7 @@ from cyborg_lite.model.cursors import Cursor
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.hosts.events import HostEvent, HostEventKind
-from cyborg_lite.model.hosts.hosts import HostSummary
-from cyborg_lite.model.hosts.services import AGENT, ServiceState
+from cyborg_lite.model.hosts.services import AGENT, HostSummary, ServiceState
 from cyborg_lite.model.operations import NewOperation, OperationKind
 from cyborg_lite.model.queries import SORT_KEYS, Page, Query
 from cyborg_lite.model.text import format_value, is_storable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services: the daemons, their heartbeats and their states."""
+"""Services: the daemons, their heartbeats, states and faults."""
 
 from collections.abc import Collection as AnyCollection
 from collections.abc import Sequence
@@ -7,14 +7,15 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, and_, case, delete, or_, select, update
+from sqlalchemy import ColumnElement, and_, case, delete, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import recovery
 from cyborg_lite.db.core.change import Upsert, change
-from cyborg_lite.db.core.clock import now_utc
+from cyborg_lite.db.core.clock import now_utc, read_time_before
 from cyborg_lite.db.core.query import Collection, list_page, name_columns
 from cyborg_lite.db.core.records import Record
+from cyborg_lite.db.core.tables import Fault as FaultRow
 from cyborg_lite.db.core.tables import Service as Row
 from cyborg_lite.db.devices.devices import store_telemetry
 from cyborg_lite.db.inventory import agents
@@ -23,6 +24,8 @@ from cyborg_lite.errors.hosts import HostNotFound, ServiceAlive, ServiceNotFound
 from cyborg_lite.model.hosts.services import (
     AGENT,
     CONDUCTOR,
+    Fault,
+    FaultKey,
     Heartbeat,
     HeartbeatDetails,
     Service,
@@ -293,3 +296,46 @@ def _write(
     # Only heartbeats contain the version; a report leaves it unchanged.
     identity = {'uuid': str(uuid4()), 'binary': binary, 'host': host, 'version': ''}
     upsert.run(session, {**identity, **values})
+
+
+# --- faults ---
+
+
+_FAULT_KEY: Final = FaultRow.kind, FaultRow.host, FaultRow.name
+_FAULT_UPSERT: Final = Upsert(
+    FaultRow,
+    _FAULT_KEY,
+    ('reason', 'seen_at'),
+    computed={'since': now_utc(), 'seen_at': now_utc()},
+)
+_FAULT: Final = Record(Fault, FaultRow)
+
+
+def list_faults(session: Session, limit: int) -> tuple[Fault, ...]:
+    """Return the faults, the oldest first."""
+    statement = _FAULT.select().order_by(FaultRow.since, FaultRow.id).limit(limit)
+    return tuple(map(_FAULT.read, session.execute(statement)))
+
+
+def record_faults(
+    session: Session,
+    faults: AnyCollection[Fault],
+    former: AnyCollection[FaultKey],
+    lifetime: float,
+) -> None:
+    """Store faults that exist now, and delete those that have ended.
+
+    :param former: keys of faults that have ended
+    :param lifetime: seconds after which a fault that was not seen again has ended
+    """
+    oldest = read_time_before(session, lifetime)
+    is_old = FaultRow.seen_at < oldest
+    if session.scalar(select(FaultRow.id).where(is_old).limit(1)) is not None:
+        change(session, delete(FaultRow).where(is_old))
+    if former:
+        change(session, delete(FaultRow).where(tuple_(*_FAULT_KEY).in_([*former])))
+    # All conductors lock the rows in this order.
+    names = 'kind', 'host', 'name', 'reason'
+    rows = [{name: getattr(fault, name) for name in names} for fault in faults]
+    if rows:
+        _FAULT_UPSERT.run(session, sorted(rows, key=lambda row: tuple(row.values())))

@@ -2,11 +2,13 @@
 """Events of a host, which the agent records and sends to the conductor in order."""
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.limits import check_message
 
 
 class HostEventKind(enum.StrEnum):
@@ -75,3 +77,14 @@ class HandleComparison:
     abandoned: tuple[str, ...] = ()  # uuids of handles that the host must release
     # Handles of bound ARQs that the host must have prepared, and does not mention.
     unmentioned: tuple[AllocatedHandle, ...] = ()
+
+
+def check_events(host: str, events: Sequence[HostEvent]) -> None:
+    """Check that events are in order and can be stored.
+
+    :raises InvalidInput: a value is invalid, or the events are not in order
+    """
+    check_message(host, tuple(events), 'HostEvents.events')
+    numbers = [event.number for event in events]
+    if numbers != sorted(set(numbers)):
+        raise InvalidInput(reason='The events are not in order.')

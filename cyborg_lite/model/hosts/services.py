@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daemons of the service, and the heartbeats that they send."""
+"""Daemons of the service, the heartbeats that they send, and their hosts."""
 
 import base64
 import enum
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar, Final, NamedTuple
 
+from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
 
@@ -120,3 +121,24 @@ class Fault:
     name: str
     reason: str
     since: datetime | None = field(default=None, compare=False)  # None: not stored yet
+
+
+@dataclass(frozen=True, slots=True)
+class HostSummary:
+    """A host with an agent or devices."""
+
+    name: str
+    agent: ServiceState | None  # None: the host has no agent
+    devices: int
+    maintaining: int  # devices in maintenance
+    arqs: int  # ARQs of instances on the host
+    version: str | None = None  # of the agent; None: there is none, likewise
+    started_at: datetime | None = None
+    heartbeat_at: datetime | None = None
+
+    @property
+    def status(self) -> DeviceStatus | None:
+        """The status of all devices; None: they differ, or there are none."""
+        if not self.devices or 0 < self.maintaining < self.devices:
+            return None
+        return DeviceStatus.MAINTAINING if self.maintaining else DeviceStatus.ENABLED

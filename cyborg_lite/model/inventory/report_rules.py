@@ -4,7 +4,8 @@
 A report must not affect another host or fail within a transaction.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
 from cyborg_lite.errors.base import InvalidInput
@@ -63,15 +64,8 @@ def _check_deployable(deployable: Deployable) -> None:
 
 
 def _check_unique(label: str, values: Iterable[str]) -> None:
-    for value in _find_duplicates(values):
-        raise InvalidInput(
-            reason=f'The report has {label} {format_value(value)} twice.'
-        )
-
-
-def _find_duplicates(values: Iterable[str]) -> Iterator[str]:
-    previous: set[str] = set()
-    for value in values:
-        if value in previous:
-            yield value
-        previous.add(value)
+    for value, number in Counter(values).items():
+        if number > 1:
+            raise InvalidInput(
+                reason=f'The report has {label} {format_value(value)} twice.'
+            )

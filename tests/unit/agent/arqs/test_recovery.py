@@ -23,8 +23,8 @@ from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.drivers import DeviceGone
 from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
 from cyborg_lite.model.devices.devices import AllocatedHandle
-from cyborg_lite.model.hosts.events import RecoveryResult
-from cyborg_lite.model.hosts.message_rules import check_events, check_recovery_result
+from cyborg_lite.model.hosts.events import RecoveryResult, check_events
+from cyborg_lite.model.limits import check_message
 from tests.builders.bitstream_files import bitstream
 from tests.doubles.drivers import handle, refusal
 from tests.doubles.rebootable_host import ForgetfulDriver, boot
@@ -165,7 +165,7 @@ def test_rebuild_reason_of_any_text_can_be_reported(
     conductor = ReportKeeper()
     assert agent.recovery.report_recovery(conductor.client)
     (result,) = conductor.outcomes
-    check_recovery_result(result)
+    check_message(result.host, result)
     check_events('compute-1', agent.journal.list_unsent(9))
 
 

@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.db.arqs import arqs
+from cyborg_lite.db.arqs import alternatives, arqs
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.profiles import choices, formats, profiles, selectors
+from cyborg_lite.db.profiles import formats, profiles, selectors
 from cyborg_lite.errors.profiles import (
     DeviceProfileHasAlternatives,
     DeviceProfileNotFound,
@@ -32,7 +32,7 @@ def _list(database: Database) -> list[DeviceProfile]:
 
 
 def _store(database: Database, uuid: str, *choice: int) -> tuple[int, ...]:
-    return database.write(choices.store_choice, uuid, choice, 0)
+    return database.write(alternatives.store_choice, uuid, choice, 0)
 
 
 def test_list_profiles_returns_alternatives(database: Database) -> None:
@@ -52,7 +52,7 @@ def test_update_groups_replaces_alternatives_and_choice(database: Database) -> N
     changed = database.write(profiles.update_profile, profile.uuid, change)
     assert changed.alternatives == ((SHARED, LARGE),)
     assert _list(database)[0].alternatives == ((SHARED, LARGE),)
-    assert database.read(choices.find_choice, profile.uuid, 60) is None
+    assert database.read(alternatives.find_choice, profile.uuid, 60) is None
 
 
 def test_update_groups_by_older_client_keeps_alternatives(database: Database) -> None:
@@ -71,16 +71,16 @@ def test_update_groups_by_older_client_keeps_alternatives(database: Database) ->
 
 def test_find_choice_expires(database: Database) -> None:
     uuid = create_profile(database, (LARGE, SMALL)).uuid
-    assert database.read(choices.find_choice, uuid, 60) is None
+    assert database.read(alternatives.find_choice, uuid, 60) is None
     _store(database, uuid, 1)
-    assert database.read(choices.find_choice, uuid, 60) == (1,)
-    assert database.read(choices.find_choice, uuid, 0) is None
+    assert database.read(alternatives.find_choice, uuid, 60) == (1,)
+    assert database.read(alternatives.find_choice, uuid, 0) is None
 
 
 def test_store_choice_keeps_valid_choice_of_other_process(database: Database) -> None:
     uuid = create_profile(database, (LARGE, SMALL)).uuid
-    assert database.write(choices.store_choice, uuid, (1,), 60) == (1,)
-    assert database.write(choices.store_choice, uuid, (0,), 60) == (1,)
+    assert database.write(alternatives.store_choice, uuid, (1,), 60) == (1,)
+    assert database.write(alternatives.store_choice, uuid, (0,), 60) == (1,)
     assert _store(database, uuid, 0) == (0,)
     with pytest.raises(DeviceProfileNotFound):
         _store(database, str(uuid4()), 0)

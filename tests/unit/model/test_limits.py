@@ -12,10 +12,9 @@ from cyborg_lite.model.devices.cleaning import (
     CleanStep,
 )
 from cyborg_lite.model.devices.telemetry import Usage
-from cyborg_lite.model.hosts.message_rules import check_heartbeat
 from cyborg_lite.model.hosts.services import HeartbeatDetails
 from cyborg_lite.model.inventory.host_report import Health
-from cyborg_lite.model.limits import check_values
+from cyborg_lite.model.limits import check_message, check_values
 from tests.builders.unclean_units import build_progress
 
 HOST, ADDRESS = 'compute-1', '0000:01:00.0'
@@ -32,7 +31,7 @@ def test_check_heartbeat_plausible_telemetry_is_accepted() -> None:
         temperature=-10.0,
         counters={'fatal': 2},
     )
-    check_heartbeat(
+    check_message(
         HOST, HeartbeatDetails('boot', {ADDRESS: usage, '0000:02:00.0': Usage()})
     )
 
@@ -56,7 +55,7 @@ def test_check_heartbeat_out_of_bounds_names_raise(
     host: str, details: HeartbeatDetails
 ) -> None:
     with pytest.raises(InvalidInput):
-        check_heartbeat(host, details)
+        check_message(host, details)
 
 
 @pytest.mark.parametrize(
