@@ -60,8 +60,11 @@ LIMITS: Final[Mapping[str, int]] = {
     'Usage.memory_total': _MAX_LONG,
     'RecoveryResult.boot_id': 64,
     'RecoveryResult.rebuilt': 16384,
+    'RecoveryResult.rebuilt.item': 64,
     'RecoveryResult.lost': 16384,
+    'RecoveryResult.lost.key': 64,
     'RecoveryResult.connecting': 16384,
+    'RecoveryResult.connecting.item': 64,
     'HostHandles.handles': 16384,
     'HostHandle.uuid': 64,
     'HostHandle.arq_uuid': 64,
@@ -113,7 +116,7 @@ def check_values(value: Any, field: str = '') -> None:
     elif isinstance(value, tuple | list):
         _check_count(len(value), field)
         for item in value:
-            check_values(item, field)
+            check_values(item, f'{field}.item')
     else:
         kind: Any = type(value)
         for name, path in _list_fields(kind):
