@@ -15,6 +15,7 @@ from cyborg_lite.api import openapi
 from cyborg_lite.api.microversion import MAXIMUM
 from cyborg_lite.api.openapi.routes import list_routes
 from cyborg_lite.version import VERSION
+from devstack.launcher.rest import Answer
 from tests.servers.keystone_cloud import KeystoneCloud
 from tests.servers.stack import ADMIN
 
@@ -58,6 +59,10 @@ class Recorder:
             route.method, path, body
         )
         assert answer.status < 300, answer.body
+        has_location = version == MAXIMUM and answer.status in (201, 202)
+        assert bool(answer.location) is has_location, (operation, answer)
+        if has_location:
+            self._check_location(answer)
         tokens = ['X-Auth-Token']
         if 'X-Service-Roles' in persona:
             tokens.append('X-Service-Token')
@@ -77,6 +82,15 @@ class Recorder:
             },
         }
         return answer.body
+
+    def _check_location(self, answer: Answer) -> None:
+        """Check that ``Location`` leads to the created objects, or to the operation."""
+        version_header = {'OpenStack-API-Version': f'accelerator {MAXIMUM}'}
+        path = f'/v2{answer.location.partition("/v2")[2]}'
+        located = self._cloud.api({**ADMIN, **version_header}).ask('GET', path)
+        assert located.status == 200, located.body
+        uuids = set(_UUID.findall(json.dumps(answer.body)))
+        assert not uuids or uuids & set(_UUID.findall(json.dumps(located.body)))
 
     def format_samples(self) -> dict[str, str]:
         """Return the text of each sample, by operation."""

@@ -2,6 +2,7 @@
 """Operated card that can be programmed, and whose work a test holds.
 
 While the folder has the file ``held``, each work makes a file ``reached`` and waits.
+With the file ``refuse-program`` a load fails.
 """
 
 import threading
@@ -13,6 +14,7 @@ from typing import ClassVar, Final
 
 from oslo_config import cfg
 
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream
 from cyborg_lite.model.devices.devices import AllocatedHandle
@@ -60,6 +62,8 @@ class HeldDriver(OperatedDriver):
 
     def program(self, deployable: str, image: Path, bitstream: Bitstream) -> Device:
         self._pass()
+        if (self._folder / 'refuse-program').exists():
+            raise DriverError(reason='The card refuses the image.')
         (self._folder / 'function').write_text(bitstream.function_id)
         return self._device()
 

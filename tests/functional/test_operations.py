@@ -234,6 +234,10 @@ STEPS: Final = {
     'program': ['checking', 'loading'],
     'mode': ['held'],
     'cleaning': ['erase'],
+    'audit': ['checking-arqs', 'checking-placement'],
+    'reconcile': ['comparing-providers'],
+    'refresh': ['requesting-report', 'comparing-providers'],
+    'forget': ['deleting-records', 'comparing-providers'],
 }
 
 
@@ -258,8 +262,19 @@ def follow(site: Site, answer: Answer, kind: str) -> dict[str, Any]:
     names = list(dict.fromkeys(step['name'] for step in operation['steps']))
     # Only a bind that a conductor continues records that its host is prepared.
     names = [name for name in names if name != 'Prepared']
-    assert names == STEPS.get(kind, []), operation
+    assert names == STEPS[kind], operation
     return operation
+
+
+def kill_conductor(site: Site, answer: Answer) -> None:
+    """Kill the conductor while it runs the operation, and start it again."""
+    assert answer.status == 202, answer.body
+    site.until(site.gate.is_reached, 'the work is held')
+    (conductor,) = (child for child in site.children if 'conductor' in child.name)
+    assert read_operation(site, answer)['state'] in ('waiting', 'running')
+    conductor.kill()
+    site.gate.open()
+    site.restart(conductor, 'conductor')
 
 
 def settle(site: Site) -> None:
@@ -290,11 +305,28 @@ def test_location_leads_to_end(site: Site, kind: str) -> None:
 @pytest.mark.parametrize('kind', REQUESTS)
 def test_restarted_conductor_ends_operation(site: Site, kind: str) -> None:
     answer = REQUESTS[kind](site, lambda: site.gate.close(kind))
-    assert answer.status == 202, answer.body
-    site.until(site.gate.is_reached, 'the work is held')
-    (conductor,) = (child for child in site.children if 'conductor' in child.name)
-    assert read_operation(site, answer)['state'] in ('waiting', 'running')
-    conductor.kill()
-    site.gate.open()
-    site.restart(conductor, 'conductor')
+    kill_conductor(site, answer)
     follow(site, answer, kind)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'refusal'), [('program', 'refuse-program'), ('cleaning', 'refuse-clean')]
+)
+def test_retried_operation_ends_over_killed_conductor(
+    site: Site, kind: str, refusal: str
+) -> None:
+    file = site.gate.folder / refusal
+    answer = REQUESTS[kind](site, file.touch)
+
+    def has_failed() -> bool:
+        return bool(read_operation(site, answer, '?wait=5')['state'] == 'failed')
+
+    site.until(has_failed, 'the operation fails')
+    file.unlink()
+    site.gate.close(kind)
+    path = f'/v2{answer.location.partition("/v2")[2]}'
+    retry = site.ask('POST', f'{path}/retry', {})
+    assert retry.location == answer.location
+    kill_conductor(site, retry)
+    operation = follow(site, retry, kind)
+    assert (operation['reason'], operation['error_code']) == (None, None)

@@ -162,7 +162,7 @@ class ProfileResource(Resource):
         if call.is_json_patch:
             profile = find_profile(self.conductor, call, self.identifier)
             document = encode(ProfileView(profile), call)
-            if not call.resolve_patch(schemas.PATCH, document):
+            if not call.resolve_patch(schemas.CHANGES, document):
                 return WrappedProfile(device_profile=profile)
         change = profile_body.parse_profile_change(call, _find_limits(self, call))
         uuid = profile_search.find_profile(self.conductor, call, self.identifier).uuid

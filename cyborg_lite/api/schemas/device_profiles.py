@@ -107,6 +107,13 @@ PATCH: Final = Schema(
     is_patch=True,
 )
 
+_FIELDS: Final = ('name', 'description', 'groups', 'enabled', 'is_public')
+
+CHANGES: Final = Schema(
+    {'items': {'properties': {'path': {'enum': [f'/{name}' for name in _FIELDS]}}}}
+)
+"""Schema of what a JSON Patch (RFC 6902) changes."""
+
 ACCESS: Final = Schema(
     {
         'type': 'object',

@@ -283,6 +283,8 @@ class AuditHandler:
 
     def run(self, job: Job) -> Job | None:
         """Run one audit."""
+        write = self.database.write
+        write(operations.record_step, job.operations, 'checking-arqs')
         report = self.audit.find_orphans()
         _log_report(report)
         for finding in report.findings:
@@ -296,6 +298,7 @@ class AuditHandler:
                     finding.remedy,
                 )
         self.audit.delete_former_servers()
+        write(operations.record_step, job.operations, 'checking-placement', 50)
         unowned, failed_checks = self._check_placement()
         if job.operations:
             checks = (*report.failed_checks, *failed_checks)
@@ -303,8 +306,8 @@ class AuditHandler:
                 'findings': _describe(report, unowned)[:_MAX_FINDINGS],
                 'failed_checks': checks,
             }
-            self.database.write(operations.record_result, job.operations, result)
-        self.database.write(queue.finish_job, job)
+            write(operations.record_result, job.operations, result)
+        write(queue.finish_job, job)
         return None
 
     def _check_placement(

@@ -104,6 +104,8 @@ class OperationService:
             job_of = replace(job, operation=None if unfinished else new)
             _add_job(session, job_of, kind, host)
             uuid = unfinished[0] if unfinished else new.uuid
+            if kind is OperationKind.REFRESH:
+                operations.record_step(session, [uuid], 'requesting-report')
             return operations.read_operation(session, uuid)
 
         operation = self.database.write(write)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sync of a host: makes its providers in Placement match the database."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Any, Final
 
 from oslo_log import log
 
@@ -17,7 +17,7 @@ from cyborg_lite.conductor.providers.writing import (
     SyncProgress,
 )
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.db.providers import providers
@@ -31,6 +31,7 @@ from cyborg_lite.model.traits import EMPTIED
 LOG = log.getLogger(__name__)
 
 _ATTEMPTS: Final = 5
+_MAX_LISTED: Final = 100  # changes, and problems, in the result of an operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,19 @@ class SyncResult:
     problems: tuple[ProviderProblem, ...] = ()
     # Providers have left the tree of the host, and are to be deleted later.
     has_detached: bool = False
+
+    def describe(self) -> dict[str, list[dict[str, str]]]:
+        """Return the result as JSON of an operation."""
+        return {
+            'changes': [
+                {'provider': change.name, 'change': change.description}
+                for change in self.changes[:_MAX_LISTED]
+            ],
+            'problems': [
+                {'provider': problem.name, 'reason': problem.reason}
+                for problem in self.problems[:_MAX_LISTED]
+            ],
+        }
 
 
 _QUICK: Final = SyncMode()
@@ -275,10 +289,12 @@ class PlacementSyncHandler:
         :raises JobLost: this process has lost the lease
         """
         hostname = read_payload(PlacementSyncPayload, job.payload).hostname
+        self._record(job, operations.record_step, 'comparing-providers')
         # An earlier worker may have sent a write that arrives now.
         mode = replace(mode, fence=mode.fence or job.abandoned)
         try:
             result = self._sync.sync(hostname, mode)
+            self._record(job, operations.record_result, result.describe())
             if result.has_detached:
                 self._database.write(queue.add_removal_job, hostname)
             self._database.write(queue.finish_job, job)
@@ -287,6 +303,12 @@ class PlacementSyncHandler:
                 self._database.write(queue.add_job, queue.placement_sync_job(hostname))
             raise
         return result
+
+    # Any: the arguments of the function.
+    def _record(self, job: Job, record: Callable[..., None], value: Any) -> None:
+        """Store what clients read of the operations of the job; most have none."""
+        if job.operations:
+            self._database.write(record, job.operations, value)
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """Mark the job as failed. Only an operator causes this: it has no deadline."""

@@ -36,7 +36,7 @@ from cyborg_lite.db.core.tables import (
 from cyborg_lite.db.devices import hold
 from cyborg_lite.db.inventory import agents, device_events
 from cyborg_lite.db.inventory.handles import list_owners
-from cyborg_lite.db.jobs import administration, outbox, queue
+from cyborg_lite.db.jobs import administration, operations, outbox, queue
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.arqs import HandlesContended
 from cyborg_lite.errors.base import InvalidInput
@@ -222,6 +222,8 @@ def forget_host(
     change(session, delete(Service).where(agent))
     sync = queue.placement_sync_job(host, deep=True)
     queue.add_job(session, replace(sync, operation=operation))
+    if operation is not None:
+        operations.record_step(session, [operation.uuid], 'deleting-records')
     queue.add_removal_job(session, host)
     return tuple(filter(None, providers))
 

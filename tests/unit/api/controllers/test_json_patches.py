@@ -204,6 +204,22 @@ def test_invalid_result_is_refused(newest: Client, operation: Any) -> None:
     assert read_profile(newest) == before
 
 
+@pytest.mark.parametrize(
+    'operation',
+    [
+        build('add', '/colour', 'red'),
+        build('replace', '/generation', 7),
+        build('remove', '/uuid'),
+        build('move', '/links', **{'from': '/name'}),
+    ],
+)
+def test_field_that_cannot_change_is_named(newest: Client, operation: Any) -> None:
+    change = build('replace', '/enabled', False)
+    answer = send(newest, PROFILE, change, operation)
+    assert read_error(answer) == (400, _INVALID, '/1/path')
+    assert f'{operation["path"]}: cannot be changed' in answer.fault
+
+
 def test_number_of_operations_is_limited(newest: Client) -> None:
     test = build('test', '/name', 'dp1')
     assert send(newest, PROFILE, *[test] * 100).status == 200

@@ -13,10 +13,11 @@ from cyborg_lite.conductor.providers.sync import (
     SyncResult,
 )
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
 from cyborg_lite.errors.providers import ComputeNodeAbsent, PlacementConflict
 from cyborg_lite.model.jobs import JobState, Owner
+from cyborg_lite.model.operations import NewOperation, OperationKind
 from cyborg_lite.model.providers.providers import (
     Inventories,
     ProviderInventory,
@@ -351,3 +352,21 @@ def test_sync_job_placement_down_stays(
         PlacementSyncHandler(database, sync).run(job)
     (count,) = database.read(queue.count_jobs)
     assert count.state is JobState.RUNNING
+
+
+def test_sync_job_stores_changes_in_operation(
+    database: Database, sync: PlacementSync
+) -> None:
+    add_device(database, HOST, 'a')
+    new = NewOperation(OperationKind.RECONCILE)
+    job = replace(queue.placement_sync_job(HOST), operation=new)
+    database.write(queue.add_job, job)
+    (leased,) = database.write(queue.lease_jobs, Owner('me', 30_000), 1)
+    PlacementSyncHandler(database, sync).run(leased)
+    operation = database.read(operations.read_operation, new.uuid)
+    assert [step['name'] for step in operation.steps] == ['comparing-providers']
+    assert operation.result is not None
+    assert {change['provider'] for change in operation.result['changes']} == {
+        f'{HOST}_a'
+    }
+    assert operation.result['problems'] == []
