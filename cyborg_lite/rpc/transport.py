@@ -415,14 +415,11 @@ class Caller:
         except (*FAILURES, OSError) as error:  # OSError: of the lock files
             # The caller logs the error at a fitting level: agents retry for ever.
             LOG.info('%s of %s failed: %s', method, self._role, type(error).__name__)
-            self._log_reason(broker_errors.explain_error(error))
+            reason = broker_errors.explain_error(error)
+            if reason is not None and reason != self._last_reason:
+                LOG.error('%s', reason)  # what to change in the configuration
+            self._last_reason = reason
             raise ServiceUnavailable(what=f'cyborg-lite-{self._role}') from error
-
-    def _log_reason(self, reason: str | None) -> None:
-        """Log what to change in the configuration, when it begins."""
-        if reason is not None and reason != self._last_reason:
-            LOG.error('%s', reason)
-        self._last_reason = reason
 
 
 def _count_retries(message: Message) -> int:

@@ -14,15 +14,40 @@ import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Final
 
 from oslo_log import log
 
+from cyborg_lite import errors
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import MessageRefused
-from cyborg_lite.rpc import remote_errors
 from cyborg_lite.rpc.security.keys import Keys, Peer, Role
 from cyborg_lite.rpc.security.replay import Challenged, ReplayGuard
+
+
+# Any: values of JSON.
+def dump_error(error: CyborgError) -> list[Any]:
+    """Return an error as a JSON list."""
+    fields = {
+        name: value if isinstance(value, int | float | str | list) else str(value)
+        for name, value in error.kwargs.items()
+    }
+    return [type(error).__name__, fields]
+
+
+def load_error(value: Any) -> CyborgError:
+    """Return the error of a reply; CyborgError if its class is not known."""
+    name, fields = value
+    kinds = (getattr(import_module(module), name, None) for module in errors.MODULES)
+    kind = next(filter(None, kinds), None)
+    if not (isinstance(kind, type) and issubclass(kind, CyborgError)):
+        return CyborgError()
+    try:
+        return kind(**fields)
+    except LookupError:  # the text of this release has other fields
+        return CyborgError()
+
 
 LOG = log.getLogger(__name__)
 
@@ -228,7 +253,7 @@ class Signer:
 
     def sign_error(self, request: Request, error: CyborgError) -> Any:
         """Return the reply with an error."""
-        return _sign_reply(request, _ERROR, remote_errors.dump(error))
+        return _sign_reply(request, _ERROR, dump_error(error))
 
     def sign_challenge(self, request: Request, challenge: Challenged) -> Any:
         """Return the reply that makes the sender repeat the request."""
@@ -254,7 +279,7 @@ class Signer:
             receiver, token = value
             raise Challenged(receiver, token)
         if kind == _ERROR:
-            raise remote_errors.load(value)
+            raise load_error(value)
         return value
 
 

@@ -12,7 +12,7 @@ from cyborg_lite.errors.arqs import ArqNotFound
 from cyborg_lite.errors.base import CyborgError, NotFound
 from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.text import is_storable
-from cyborg_lite.rpc import remote_errors
+from cyborg_lite.rpc.security import signing
 
 ERROR_CLASSES = [*registry.list_errors().values()]
 all_errors = pytest.mark.parametrize('cls', ERROR_CLASSES, ids=lambda cls: cls.__name__)
@@ -69,7 +69,7 @@ def test_error_sent_by_rpc_keeps_class_and_fields(cls: type[CyborgError]) -> Non
     assert isinstance(rebuilt, cls)
     assert rebuilt.text == error.text
     if cls is not CyborgError:
-        assert type(remote_errors.load(remote_errors.dump(error))) is cls
+        assert type(signing.load_error(signing.dump_error(error))) is cls
     assert rebuilt.kwargs == error.kwargs
 
 
@@ -84,4 +84,4 @@ def test_text_can_be_stored_and_sent() -> None:
     assert is_storable(error.text)
     error = NotFound(what='\0', name='\udc80')
     assert is_storable(error.text)
-    assert is_storable(remote_errors.load(remote_errors.dump(error)).text)
+    assert is_storable(signing.load_error(signing.dump_error(error)).text)

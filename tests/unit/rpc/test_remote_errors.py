@@ -5,7 +5,7 @@ import pytest
 
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.devices import DeviceNotFound
-from cyborg_lite.rpc import remote_errors
+from cyborg_lite.rpc.security import signing
 
 
 @pytest.mark.parametrize(
@@ -17,9 +17,9 @@ from cyborg_lite.rpc import remote_errors
     ],
 )
 def test_unknown_error_becomes_general_error(value: object) -> None:
-    assert type(remote_errors.load(value)) is CyborgError
+    assert type(signing.load_error(value)) is CyborgError
 
 
 def test_fields_of_other_types_become_text() -> None:
-    _, fields = remote_errors.dump(DeviceNotFound(uuid=ValueError('u')))
+    _, fields = signing.dump_error(DeviceNotFound(uuid=ValueError('u')))
     assert fields == {'uuid': 'u'}
