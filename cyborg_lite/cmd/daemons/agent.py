@@ -24,10 +24,10 @@ from cyborg_lite.agent.bitstreams.programming import BitstreamStore
 from cyborg_lite.agent.inventory.hardware_monitor import AgentIntervals
 from cyborg_lite.agent.service import BINARY, AgentResources, AgentService
 from cyborg_lite.clients.glance import Glance
-from cyborg_lite.cmd.daemons import acknowledge, discover, ready
+from cyborg_lite.cmd.daemons import discover, subcommands
+from cyborg_lite.cmd.daemons.subcommands import read_health_rules
 from cyborg_lite.cmd.runner import daemon
 from cyborg_lite.cmd.support import message_keys
-from cyborg_lite.cmd.support.health_rules import read_health_rules
 from cyborg_lite.cmd.support.ownership_file import build_ownership
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.host.kernel import PrivilegedKernel
@@ -51,9 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the agent, or the subcommand in the arguments; return the exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     for name, run in (
-        (discover.SUBCOMMAND, discover.run),
-        (ready.SUBCOMMAND, ready.run),
-        (acknowledge.SUBCOMMAND, acknowledge.run),
+        ('discover', discover.run),
+        ('ready', subcommands.check_ready),
+        ('acknowledge', subcommands.acknowledge),
     ):
         if name in arguments:
             arguments.remove(name)

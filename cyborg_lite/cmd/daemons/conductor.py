@@ -6,8 +6,10 @@ from cyborg_lite import runtime  # isort: skip  # must be imported first: it may
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final
 
+import yaml
 from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
@@ -16,7 +18,7 @@ from cyborg_lite.clients.limits import KeystoneLimits
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd.runner import daemon
-from cyborg_lite.cmd.support import database, hardware_sets, message_keys
+from cyborg_lite.cmd.support import database, message_keys
 from cyborg_lite.conductor.arqs.binding import BindRules
 from cyborg_lite.conductor.arqs.nova_support import NovaRules
 from cyborg_lite.conductor.jobs.purging import Retention
@@ -31,12 +33,37 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.devices.reconfiguration import HardwareSets, parse_hardware_sets
 from cyborg_lite.model.hosts.services import CONDUCTOR, ServiceState
 from cyborg_lite.rpc import notifications, transport
-from cyborg_lite.rpc.notifications import NotificationBus
 from cyborg_lite.rpc.security.keys import Role
 from cyborg_lite.rpc.upgrade_levels import Pins
 from cyborg_lite.version import VERSION
+
+
+def read_hardware_sets(path: str) -> HardwareSets:
+    """Return the sets of a file.
+
+    :param path: empty: there are no sets
+    :raises ConfigurationError: the file cannot be read, or names missing files
+    """
+    if not path:
+        return HardwareSets()
+    try:
+        data = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
+    except OSError as error:
+        reason = f'Cannot read [conductor] hardware_sets {path}: {error.strerror}.'
+        raise ConfigurationError(reason=reason) from None
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        text = ' '.join(str(error).split())
+        reason = f'[conductor] hardware_sets {path} is no YAML: {text}'
+        raise ConfigurationError(reason=reason) from None
+    sets = parse_hardware_sets(data)
+    inventory = Path(sets.directory, sets.inventory)
+    if not inventory.exists():
+        raise ConfigurationError(reason=f'Hardware sets: {inventory} does not exist.')
+    return sets
+
 
 __all__ = ['build', 'main', 'runtime']
 
@@ -76,7 +103,11 @@ def _connect(conf: cfg.ConfigOpts, own_api: transport.Transport | None) -> Conne
             placement=Placement.from_config(conf),
             nova=Nova.from_config(conf),
             glance=Glance.from_config_if_set(conf),
-            notifications=_connect_notifications(conf),
+            notifications=notifications.connect(
+                conf, conf.notifications.topic, conf.host
+            )
+            if conf.notifications.enabled
+            else None,
             limits=KeystoneLimits.from_config_if_enabled(conf),
             own_api=own_api,
         )
@@ -87,16 +118,6 @@ def _connect(conf: cfg.ConfigOpts, own_api: transport.Transport | None) -> Conne
         Pins(conf.upgrade_levels, partial(_read_versions, peers.database)),
     )
     return peers
-
-
-def _connect_notifications(conf: cfg.ConfigOpts) -> NotificationBus | None:
-    """Return the topic of the notifications; None: they are disabled.
-
-    :raises ConfigurationError: there is no broker
-    """
-    if not conf.notifications.enabled:
-        return None
-    return notifications.connect(conf, conf.notifications.topic, conf.host)
 
 
 def _read_versions(db: Database) -> Iterator[tuple[str, str]]:
@@ -149,7 +170,7 @@ def build(
         ),
         alternative_lifetime=conf.conductor.alternative_lifetime,
         max_backlog=conf.notifications.max_backlog,
-        hardware_sets=hardware_sets.read_hardware_sets(conf.conductor.hardware_sets),
+        hardware_sets=read_hardware_sets(conf.conductor.hardware_sets),
         max_unbound_requests=conf.limits.max_unbound_requests,
     )
     return ConductorService(peers, settings)

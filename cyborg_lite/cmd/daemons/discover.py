@@ -2,7 +2,7 @@
 """``cyborg-lite-agent discover``: scans this host once, without any network access."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -11,8 +11,11 @@ from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.agent.inventory.discovery import Discovery
-from cyborg_lite.agent.inventory.discovery_report import DiscoveryRow, build_rows
-from cyborg_lite.agent.inventory.discovery_table import format_table
+from cyborg_lite.agent.inventory.discovery_report import (
+    DiscoveryRow,
+    build_rows,
+    format_table,
+)
 from cyborg_lite.agent.inventory.privilege_check import PrivilegeCheck
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.cmd.support.one_line_errors import one_line_errors
@@ -21,10 +24,8 @@ from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.pci.names import load_names
 from cyborg_lite.errors.daemons import ConfigurationError
-from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import DiscoveryResult
 
-SUBCOMMAND: Final = 'discover'
 _PROG: Final = 'cyborg-lite-agent discover'
 
 _DESCRIPTION: Final = (
@@ -54,26 +55,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
     conf = configuration.parse(
         arguments or (), _PROG, command_line=_OPTIONS, description=_DESCRIPTION
     )
-    rows = list(_add_names(_scan(conf)))
+    names = load_names()
+    # With the names of their PCI ids, from the files of this system.
+    rows = [replace(row, name=names.describe(row.result.ids)) for row in _scan(conf)]
     if conf.format == 'json':
         print(json.dumps([row.as_json() for row in rows], indent=2))
     else:
         print(format_table(rows))
     return 0
-
-
-def _add_names(rows: Iterable[DiscoveryRow]) -> Iterator[DiscoveryRow]:
-    """Yield the rows with the names of their PCI ids, from the files of this system."""
-    names = load_names()
-    for row in rows:
-        yield replace(row, name=names.describe(row.result.ids))
-
-
-def _read_prepared_handles(state: Path) -> Iterator[AllocatedHandle]:
-    """Yield the handles that the agent of this host prepared; it may be running."""
-    cache = Cache(state, read_only=True)
-    cache.open()
-    yield from (entry.handle for entry in cache.handles.values())
 
 
 def _scan(conf: cfg.ConfigOpts) -> list[DiscoveryRow]:
@@ -92,7 +81,10 @@ def _scan(conf: cfg.ConfigOpts) -> list[DiscoveryRow]:
             return privileges.amend(ownership.amend(result))
 
         discovery = Discovery(host, drivers, conf.agent.driver_timeout, amend)
-        discovery.restore_handles(_read_prepared_handles(Path(conf.agent.state_path)))
+        # The agent of this host may be running.
+        cache = Cache(Path(conf.agent.state_path), read_only=True)
+        cache.open()
+        discovery.restore_handles(entry.handle for entry in cache.handles.values())
     results, unavailable = discovery.scan(), discovery.unavailable_drivers
     disabled = loading.load_disabled_drivers(conf.agent.enabled_drivers, host, conf)
     return build_rows(host, results, unavailable, disabled)

@@ -73,7 +73,7 @@ def _audit(conf: cfg.ConfigOpts) -> int:
         audit = Audit(db, nova, placement, rules)
         report = audit.find_orphans()
         outcomes = [
-            (finding, _outcome(audit, finding) if command.apply else _REPORTED)
+            (finding, _apply_remedy(audit, finding) if command.apply else _REPORTED)
             for finding in report.findings
         ]
         if command.apply:
@@ -116,14 +116,10 @@ def _check_allocations(
     return outcomes, ()
 
 
-def _outcome(audit: Audit, finding: AuditFinding) -> str:
+def _apply_remedy(audit: Audit, finding: AuditFinding) -> str:
     if finding.remedy is None:
         return _REPORTED
     return _DONE if audit.apply_remedy(finding, None) else _SKIPPED
-
-
-def _proposal(finding: AuditFinding) -> str:
-    return finding.remedy or _UNDECIDED
 
 
 def _rows(outcomes: Iterable[tuple[AuditFinding, str]]) -> Iterator[Sequence[object]]:
@@ -131,7 +127,7 @@ def _rows(outcomes: Iterable[tuple[AuditFinding, str]]) -> Iterator[Sequence[obj
         suspect = finding.suspect
         subject = suspect.uuid, finding.problem, suspect.hostname or '-'
         text = _OUTCOME_TEXTS[outcome]
-        yield (*subject, text, finding.reason, _proposal(finding))
+        yield (*subject, text, finding.reason, finding.remedy or _UNDECIDED)
 
 
 def _allocation_rows(
@@ -163,7 +159,7 @@ def _documents(
             'touched_at': finding.suspect.touched_at.isoformat(),
             'trouble': finding.problem,
             'reason': finding.reason,
-            'proposal': _proposal(finding),
+            'proposal': finding.remedy or _UNDECIDED,
             'outcome': outcome,
         }
 

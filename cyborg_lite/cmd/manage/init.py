@@ -205,16 +205,21 @@ def _build_sections(role: str, answers: Answers) -> dict[str, Mapping[str, str]]
 
 def _list_checks(
     role: str, conf: cfg.ConfigOpts
-) -> Iterator[tuple[str, Callable[[], None]]]:
+) -> Iterator[tuple[str, Callable[[], object]]]:
     yield 'RabbitMQ', lambda: _check_broker(conf)
     if role in _ON_CONTROLLERS:
         yield 'database', lambda: _check_database(conf)
-        yield 'Keystone and Placement', lambda: _check_placement(conf)
+        yield (
+            'Keystone and Placement',
+            lambda: Placement.from_config(conf).list_hosts_with_trait(OWNER_CYBORG),
+        )
     if role in _ON_HOSTS:
-        yield 'drivers', lambda: _check_drivers(conf)
+        host = Host(conf.host, Path(conf.agent.sysfs_root))
+        drivers = conf.agent.enabled_drivers
+        yield 'drivers', lambda: loading.load_drivers(drivers, host, conf)
 
 
-def _report(checks: Iterator[tuple[str, Callable[[], None]]]) -> int:
+def _report(checks: Iterator[tuple[str, Callable[[], object]]]) -> int:
     rows: list[Sequence[object]] = [('CHECK', 'RESULT')]
     status = 0
     for name, check in checks:
@@ -240,12 +245,3 @@ def _check_broker(conf: cfg.ConfigOpts) -> None:
 def _check_database(conf: cfg.ConfigOpts) -> None:
     with database.open_database(conf) as db:
         db.read(clock.read_time_before, 0)
-
-
-def _check_placement(conf: cfg.ConfigOpts) -> None:
-    Placement.from_config(conf).list_hosts_with_trait(OWNER_CYBORG)
-
-
-def _check_drivers(conf: cfg.ConfigOpts) -> None:
-    host = Host(conf.host, Path(conf.agent.sysfs_root))
-    loading.load_drivers(conf.agent.enabled_drivers, host, conf)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entry point of cyborg-lite-manage: administration commands on the database.
 
-Each group of commands is a module with a function ``add_parsers``. It registers the
-parsers and sets ``run``, per command, to a function that returns the exit status.
+Each group of commands has a function that registers its parsers. It sets ``run``, per
+command, to a function that returns the exit status.
 """
 
 from cyborg_lite import runtime  # isort: skip  # must be imported first: it may monkey-patch
@@ -18,13 +18,11 @@ from cyborg_lite import conf as configuration
 from cyborg_lite.cmd.manage import (
     agents,
     audit,
-    cleaning,
-    device,
+    devices,
     init,
     ownership,
     placement,
     recover,
-    topology,
     units,
 )
 from cyborg_lite.cmd.support.json_output import run_command
@@ -57,20 +55,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _add_parsers(parsers: Parsers) -> None:
     parsers.required = True
-    groups = (
-        audit,
-        recover,
-        device,
-        cleaning,
-        placement,
-        ownership,
-        agents,
-        topology,
-        init,
-        units,
-    )
-    for group in groups:
-        group.add_parsers(parsers)
+    for add_parsers in (
+        audit.add_parsers,
+        recover.add_parsers,
+        devices.add_device_parsers,
+        devices.add_cleaning_parsers,
+        placement.add_parsers,
+        ownership.add_parsers,
+        agents.add_parsers,
+        devices.add_topology_parser,
+        init.add_parsers,
+        units.add_parsers,
+    ):
+        add_parsers(parsers)
     # Commands outside the service, such as the import.
     for entry_point in sorted(entry_points(group=_FURTHER_GROUPS)):
         entry_point.load()(parsers)

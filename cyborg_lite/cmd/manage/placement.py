@@ -120,7 +120,14 @@ def _audit(conf: cfg.ConfigOpts) -> int:
         lines += (line for host in hosts for line in auditor.audit(host, applies))
         sharing = SharingCheck(db, placement)
         for host in hosts:
-            lines += _list_until_error(host, _sharing_lines(sharing, host))
+            # Conflicts with another service that uses our resource classes.
+            lines += _list_until_error(
+                host,
+                (
+                    Line(host, item.provider_name, item.rp_uuid, item.reason, _SKIPPED)
+                    for item in sharing.check_host(host)
+                ),
+            )
         pace = Pace(conf.conductor.audit_rate, time.sleep)
         check = AllocationCheck(db, placement, Nova.from_config(conf), pace)
         unowned = _unowned_lines(check, hosts, applies)
@@ -174,13 +181,6 @@ def _list_until_error(host: str, lines: Iterator[Line]) -> Iterator[Line]:
         yield from lines
     except CyborgError as error:
         yield Line(host, '', '', error.full_text, _UNKNOWN)
-
-
-def _sharing_lines(sharing: SharingCheck, host: str) -> Iterator[Line]:
-    """Yield the conflicts with another service that uses our resource classes."""
-    for finding in sharing.check_host(host):
-        name, uuid = finding.provider_name, finding.rp_uuid
-        yield Line(host, name, uuid, finding.reason, _SKIPPED)
 
 
 def _unowned_lines(

@@ -35,7 +35,10 @@ def add_parsers(parsers: Parsers) -> None:
 
 def _run(conf: cfg.ConfigOpts) -> int:
     """Install the files; print those that have changed."""
-    source, programs = _find_source(), sysconfig.get_path('scripts')
+    source = Path(sysconfig.get_path('data'), 'share/cyborg-lite')
+    if not source.exists():
+        source = Path(__file__).parents[3] / 'etc'  # of a checkout
+    programs = sysconfig.get_path('scripts')
     for name, target, mode in _list_files(conf.command.daemons):
         text = (source / name).read_text(encoding='utf-8')
         for prefix in '= ':
@@ -45,12 +48,6 @@ def _run(conf: cfg.ConfigOpts) -> int:
             _replace(path, text, mode)
             print(f'Wrote {path}')
     return 0
-
-
-def _find_source() -> Path:
-    """Return the directory of the packaged files; that of a checkout is alike."""
-    installed = Path(sysconfig.get_path('data'), 'share/cyborg-lite')
-    return installed if installed.exists() else Path(__file__).parents[3] / 'etc'
 
 
 def _list_files(daemons: Sequence[str]) -> Iterator[tuple[str, str, int]]:

@@ -19,14 +19,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 from oslo_config import cfg
 from oslo_log import log
+from oslo_reports import opts
 
 from cyborg_lite import conf as configuration
 from cyborg_lite import runtime
-from cyborg_lite.cmd.runner import garbage_collection, thread_report
+from cyborg_lite.cmd.runner import garbage_collection
 from cyborg_lite.cmd.runner.readiness import Checked, Readiness
 from cyborg_lite.cmd.runner.unknown_options import warn_of_unknown_options
 from cyborg_lite.cmd.runner.watchdog import Watchdog
@@ -34,6 +35,49 @@ from cyborg_lite.cmd.support import address
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.rpc import transport
 from cyborg_lite.version import VERSION
+
+
+class _Version:
+    """The version information that oslo.reports prints."""
+
+    def __init__(self, binary: str) -> None:
+        self._binary = binary
+
+    def vendor_string(self) -> str:
+        return 'cyborg_lite'
+
+    def product_string(self) -> str:
+        return self._binary
+
+    def version_string_with_package(self) -> str:
+        return VERSION
+
+
+def set_up_thread_report(conf: cfg.ConfigOpts, binary: str) -> None:
+    """Write a report on SIGUSR2, or when the file of ``[oslo_reports]`` changes."""
+    opts.set_defaults(conf)
+    if conf.oslo_reports.file_event_handler:
+        _load_reports().setup_autorun(_Version(binary), binary, conf=conf)
+        return
+
+    # Any: the frame that the signal has interrupted.
+    def write_report(_number: int, frame: Any) -> None:
+        directory = conf.oslo_reports.log_dir
+        _load_reports().handle_signal(_Version(binary), binary, directory, frame)
+
+    signal.signal(signal.SIGUSR2, write_report)
+
+
+# Any: a class of oslo.reports, which has no types.
+def _load_reports() -> Any:
+    """Return the class of the reports.
+
+    The import takes 3 MB, and most daemons end without a report.
+    """
+    from oslo_reports import guru_meditation_report
+
+    return guru_meditation_report.TextGuruMeditation
+
 
 LOG = log.getLogger(__name__)
 
@@ -109,7 +153,7 @@ def run(conf: cfg.ConfigOpts, identity: Identity, build: Build) -> int:
         failure = error
     if failure is not None:
         return _log_failure(failure)
-    thread_report.set_up(conf, identity.binary)
+    set_up_thread_report(conf, identity.binary)
     watchdog = Watchdog.from_environment(os.environ)
     os.environ.pop('NOTIFY_SOCKET', None)  # child processes must not notify systemd
 

@@ -5,7 +5,6 @@ A subcommand that has a table prints a JSON document of its own. The output of a
 subcommand becomes ``{"exit_status": 0, "messages": ["..."]}``.
 """
 
-import argparse
 import contextlib
 import dataclasses
 import io
@@ -18,19 +17,6 @@ from oslo_config import cfg
 from cyborg_lite.cmd.support.text_table import Columns, format_records
 
 JSON: Final = 'json'
-
-
-# Any: the parsers of argparse have no public type.
-def add_json_option(parser: Any) -> None:
-    """Add ``--json``; it has the effect of ``--format json``."""
-    parser.add_argument(
-        '--json',
-        action='store_const',
-        const=JSON,
-        dest='format',
-        default=argparse.SUPPRESS,  # the option --format has another default
-        help='print JSON',
-    )
 
 
 def is_json(conf: cfg.ConfigOpts) -> bool:
@@ -69,7 +55,11 @@ def run_command(conf: cfg.ConfigOpts, run: Callable[[], int]) -> int:
     with contextlib.redirect_stdout(output):
         status = run()
     text = output.getvalue()
-    print(text.rstrip('\n') if _is_document(text) else _wrap(text, status))
+    if _is_document(text):
+        print(text.rstrip('\n'))
+    else:
+        messages = [line for line in text.splitlines() if line]
+        print(json.dumps({'exit_status': status, 'messages': messages}, indent=2))
     return status
 
 
@@ -79,8 +69,3 @@ def _is_document(text: str) -> bool:
         return isinstance(json.loads(text), dict | list)
     except ValueError:
         return False
-
-
-def _wrap(text: str, status: int) -> str:
-    messages = [line for line in text.splitlines() if line]
-    return json.dumps({'exit_status': status, 'messages': messages}, indent=2)

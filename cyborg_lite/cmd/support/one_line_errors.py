@@ -51,7 +51,10 @@ def _run(main: Main, arguments: Sequence[str] | None, prog: str, status: int) ->
         sys.stdout.flush()
         return exit_status
     except SystemExit as error:
-        _flush_output()
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _discard_output()
         # Python prints a text and exits with 1.
         if not isinstance(error.code, str) or status == 1:
             raise
@@ -68,13 +71,6 @@ def _run(main: Main, arguments: Sequence[str] | None, prog: str, status: int) ->
             raise
         print(f'{prog}: {_describe_error(error)}', file=sys.stderr)
         return status
-
-
-def _flush_output() -> None:
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _discard_output()
 
 
 def _discard_output() -> None:

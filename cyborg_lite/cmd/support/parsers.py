@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parsers of subcommands, whose ``--help`` describes them."""
 
+import argparse
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from oslo_config import cfg
 
-from cyborg_lite.cmd.support.json_output import add_json_option
+from cyborg_lite.cmd.support.json_output import JSON
 
 Parsers: TypeAlias = Any  # the parsers of argparse have no public type
 
@@ -26,7 +27,15 @@ def add_command(
     :param has_table: also add the option ``--format``
     """
     parser = add_plain_command(parsers, name, text)
-    add_json_option(parser)
+    # It has the effect of `--format json`.
+    parser.add_argument(
+        '--json',
+        action='store_const',
+        const=JSON,
+        dest='format',
+        default=argparse.SUPPRESS,  # the option --format has another default
+        help='print JSON',
+    )
     if has_table:
         parser.add_argument('--format', choices=['table', 'json'], default='table')
     parser.set_defaults(run=run)

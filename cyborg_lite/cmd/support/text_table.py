@@ -49,17 +49,11 @@ def format_table(
         return empty
     texts = [[str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    limit = _read_width() if width is None else width
-    if limit is not None:
-        widths = _narrow(widths, limit)
+    if width is None and sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+    if width is not None:
+        widths = _narrow(widths, width)
     return '\n'.join(line for row in texts for line in _format_row(row, widths))
-
-
-def _read_width() -> int | None:
-    """Return the width of the terminal; None: there is none."""
-    if not sys.stdout.isatty():
-        return None
-    return shutil.get_terminal_size().columns
 
 
 def _narrow(widths: Sequence[int], limit: int) -> list[int]:

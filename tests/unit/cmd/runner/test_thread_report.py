@@ -9,7 +9,7 @@ import pytest
 from oslo_config import cfg
 from oslo_reports import opts
 
-from cyborg_lite.cmd.runner import thread_report
+from cyborg_lite.cmd.runner import daemon
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def configure(**options: str) -> cfg.ConfigOpts:
 
 
 def test_signal_writes_report_to_directory(tmp_path: Path) -> None:
-    thread_report.set_up(configure(log_dir=str(tmp_path)), 'cyborg-lite-api')
+    daemon.set_up_thread_report(configure(log_dir=str(tmp_path)), 'cyborg-lite-api')
     signal.raise_signal(signal.SIGUSR2)
     (file,) = tmp_path.iterdir()
     assert file.name.startswith('cyborg-lite-api_gurumeditation_')
@@ -41,7 +41,7 @@ def test_signal_writes_report_to_directory(tmp_path: Path) -> None:
 def test_signal_writes_report_to_standard_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    thread_report.set_up(configure(), 'cyborg-lite-api')
+    daemon.set_up_thread_report(configure(), 'cyborg-lite-api')
     signal.raise_signal(signal.SIGUSR2)
     assert 'Threads' in capsys.readouterr().err
 
@@ -50,5 +50,7 @@ def test_watched_file_replaces_the_signal(tmp_path: Path) -> None:
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     file = tmp_path / 'trigger'
     file.touch()
-    thread_report.set_up(configure(file_event_handler=str(file)), 'cyborg-lite-api')
+    daemon.set_up_thread_report(
+        configure(file_event_handler=str(file)), 'cyborg-lite-api'
+    )
     assert signal.getsignal(signal.SIGUSR2) is signal.SIG_IGN

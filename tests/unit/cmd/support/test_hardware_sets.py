@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.cmd.support.hardware_sets import read_hardware_sets
+from cyborg_lite.cmd.daemons.conductor import read_hardware_sets
 from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.devices.reconfiguration import HardwareSets
 
