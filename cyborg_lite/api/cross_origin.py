@@ -8,7 +8,7 @@ from oslo_config import cfg
 from oslo_middleware import cors
 
 from cyborg_lite.api import microversion
-from cyborg_lite.api.call import preconditions
+from cyborg_lite.api.call import call
 
 _READABLE: Final = [
     microversion.HEADER,
@@ -18,7 +18,7 @@ _READABLE: Final = [
 ]
 _SENDABLE: Final = [
     microversion.HEADER,
-    preconditions.HEADER,
+    call.IF_MATCH,
     'X-Auth-Token',
     'X-Openstack-Request-Id',
 ]

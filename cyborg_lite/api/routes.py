@@ -8,14 +8,12 @@ from typing import Final
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.controllers import (
     arqs,
-    attention,
     bitstreams,
     cleanings,
     deployables,
     device_profiles,
     devices,
     hosts,
-    openapi,
     operations,
     usages,
     versions,
@@ -26,7 +24,7 @@ from cyborg_lite.model.text import format_value
 ROUTES: Final[Mapping[str, type[Resource]]] = {
     '/': versions.RootDocument,
     '/v2': versions.VersionDocument,
-    '/v2/openapi.json': openapi.OpenApiDocument,
+    '/v2/openapi.json': versions.OpenApiDocument,
     '/v2/device_profiles': device_profiles.ProfileCollection,
     '/v2/device_profiles/{device_profile}': device_profiles.ProfileResource,
     '/v2/device_profiles/{device_profile}/access': device_profiles.ProfileAccess,
@@ -58,7 +56,7 @@ ROUTES: Final[Mapping[str, type[Resource]]] = {
     '/v2/attributes': deployables.AttributeCollection,
     '/v2/attributes/{uuid}': deployables.AttributeResource,
     '/v2/bitstreams': bitstreams.BitstreamCollection,
-    '/v2/attention': attention.AttentionCollection,
+    '/v2/attention': operations.AttentionCollection,
     '/v2/operations': operations.OperationCollection,
     '/v2/operations/{uuid}': operations.OperationResource,
     '/v2/operations/{uuid}/retry': operations.RetryOperation,

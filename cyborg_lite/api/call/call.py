@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The HTTP request that a controller handles."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import Any, Final
@@ -9,7 +10,7 @@ from urllib.parse import quote
 import webob
 
 from cyborg_lite.api import auth
-from cyborg_lite.api.call import arguments, json_body, preconditions
+from cyborg_lite.api.call import arguments, json_body
 from cyborg_lite.api.call.links import Links
 from cyborg_lite.api.call.patches import json_patch
 from cyborg_lite.api.call.resource import ApiContext
@@ -27,6 +28,35 @@ from cyborg_lite.errors.requests import (
 from cyborg_lite.model import uuids
 from cyborg_lite.model.text import format_value
 from cyborg_lite.rpc.context import RequestContext
+
+IF_MATCH: Final = 'If-Match'
+
+_ANY: Final = '*'
+_QUOTED: Final = re.compile(r'"([0-9]{1,10})"')
+_LARGEST_GENERATION: Final = 2**31 - 1  # the largest generation of every database
+
+
+def parse_if_match(text: str | None) -> int | None:
+    """Return the generation that the object must have.
+
+    A change is refused if the object has changed since the client has read its field
+    ``generation``.
+
+    :param text: ``*`` or the generation in double quotes; None: there is no header
+    :returns: None: any generation
+    :raises InvalidInput: the value is neither ``*`` nor one quoted generation
+    """
+    if text is None or text.strip() == _ANY:
+        return None
+    match = _QUOTED.fullmatch(text.strip())
+    generation = int(match[1]) if match else _LARGEST_GENERATION + 1
+    if generation > _LARGEST_GENERATION:
+        raise InvalidInput(
+            reason=f'{IF_MATCH} must be * or a generation in double quotes, not '
+            f'{format_value(text)}.'
+        )
+    return generation
+
 
 _JSON: Final = 'application/json'
 _LIMIT: Final = 'limit'
@@ -205,9 +235,9 @@ class Call:
         if header is None or is_read or self.microversion < V2_5:
             return
         if not supported:
-            reason = f'This call does not support the header {preconditions.HEADER}.'
+            reason = f'This call does not support the header {IF_MATCH}.'
             raise InvalidInput(reason=reason)
-        self.generation = preconditions.parse_if_match(header)
+        self.generation = parse_if_match(header)
 
     def parse_body(self, schema: Schema) -> None:
         """Parse the JSON body into ``body``.

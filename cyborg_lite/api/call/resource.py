@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from cyborg_lite.api.call.hold import Hold
 from cyborg_lite.api.microversion import MAXIMUM, Microversion
@@ -75,7 +75,9 @@ class Resource:
         names = {
             http_name: name
             for http_name, name in _METHODS.items()
-            if hasattr(cls, name) and not _is_hidden(getattr(cls, name), version)
+            if (method := getattr(cls, name, None))
+            # The decorator `since` adds the attributes to the method.
+            and not (getattr(method, 'hidden', False) and version < method.since)
         }
         if http_method in names:
             return names[http_method]
@@ -85,8 +87,3 @@ class Resource:
             newer = getattr(cls, _METHODS[http_method])
             text += f' (added by microversion {newer.since})'
         raise MethodNotAllowed(method=text, allowed=allowed)
-
-
-# Any: the decorator ``since`` adds attributes to the method.
-def _is_hidden(method: Any, version: Microversion) -> bool:
-    return getattr(method, 'hidden', False) and version < method.since

@@ -11,7 +11,6 @@ from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires
 from cyborg_lite.api.call.resource import ApiContext, Resource
 from cyborg_lite.api.microversion import V2_4, V2_5, V2_6, V2_7
-from cyborg_lite.api.schemas import attributes as attribute_schemas
 from cyborg_lite.api.schemas import deployables as schemas
 from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX
 from cyborg_lite.api.views.deployables import (
@@ -174,7 +173,7 @@ class AttributeCollection(Resource):
 
     @expose(status=201, errors=(404, 409))
     @requires('cyborg:attribute:create')
-    @accepts(body=attribute_schemas.CREATE)
+    @accepts(body=schemas.CREATE_ATTRIBUTE)
     def post(self, call: Call) -> AttributeView:
         """Add an attribute to a deployable.
 

@@ -7,13 +7,12 @@ from urllib.parse import urlencode
 
 from oslo_log import log
 
-from cyborg_lite.api.call import arguments, paging, profile_body, profile_search
+from cyborg_lite.api.call import arguments, paging, profile_body
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since, until
-from cyborg_lite.api.call.profile_search import find_profile
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.call.validation import NO_CONTENT
-from cyborg_lite.api.microversion import V2_2, V2_4, V2_5, V2_7
+from cyborg_lite.api.microversion import V2_2, V2_4, V2_5, V2_6, V2_7
 from cyborg_lite.api.schemas import device_profiles as schemas
 from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX
 from cyborg_lite.api.views.capacity import ExplanationView, ProfileCapacityView
@@ -28,9 +27,53 @@ from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model import uuids
 from cyborg_lite.model.arqs.project_limits import count_resources
+from cyborg_lite.model.profiles.alternatives import apply_choice
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Limits
 from cyborg_lite.model.profiles.grammar import is_valid_name
+from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import format_value
+from cyborg_lite.rpc.interface import Conductor
+
+
+def find_profile(conductor: Conductor, call: Call, identifier: str) -> DeviceProfile:
+    """Return a profile by its uuid, or else by its current or a former name.
+
+    :raises DeviceProfileNotFound: no profile that the caller may see matches
+    """
+    uuid = uuids.normalize_uuid(identifier)
+    return find_first_profile(conductor, call, uuid=uuid, name=identifier)
+
+
+def find_first_profile(
+    conductor: Conductor, call: Call, **keys: str | None
+) -> DeviceProfile:
+    """Return the first profile that matches a key, in the order of the keys.
+
+    A name may look like a UUID, so both are tried.
+
+    :raises DeviceProfileNotFound: no profile that the caller may see matches
+    """
+    for key, value in keys.items():
+        if value is not None and is_valid_name(value):
+            query = Query(filters={key: (value,)})
+            for profile in conductor.list_device_profiles(call.caller, query):
+                return profile
+    raise DeviceProfileNotFound(name=format_value(keys['name']))
+
+
+def choose_alternatives(
+    conductor: Conductor, call: Call, profile: DeviceProfile
+) -> DeviceProfile:
+    """Return a profile as a client without alternatives must see it.
+
+    Such a client, mostly Nova, reads the groups that fit a host now. From 2.6 on the
+    profile does not change. A profile without alternatives needs no call.
+    """
+    if call.microversion >= V2_6 or not profile.alternatives:
+        return profile
+    choice = conductor.choose_alternatives(call.caller, profile.uuid)
+    return apply_choice(profile, choice)
+
 
 _SWITCHES: Final = ('enabled', 'is_public')
 
@@ -63,7 +106,7 @@ class ProfileCollection(Resource):
         if 'name' in query.filters and call.microversion < V2_4:
             records = _hide_from_new_instances(call, records)
         if 'name' in query.filters:
-            choose = profile_search.choose_alternatives
+            choose = choose_alternatives
             records = tuple(choose(self.conductor, call, item) for item in records)
             records = self._hide_beyond_limits(call, records)
         return ProfileList(records, paging.build_next_link(call, query, page))
@@ -144,8 +187,8 @@ class ProfileResource(Resource):
         """
         if uuids.normalize_uuid(self.identifier) is None:
             call.require_version(V2_2, 'A device profile name in the path')
-        profile = profile_search.find_profile(self.conductor, call, self.identifier)
-        profile = profile_search.choose_alternatives(self.conductor, call, profile)
+        profile = find_profile(self.conductor, call, self.identifier)
+        profile = choose_alternatives(self.conductor, call, profile)
         return WrappedProfile(device_profile=profile)
 
     @expose(errors=(409,))
@@ -165,7 +208,7 @@ class ProfileResource(Resource):
             if not call.resolve_patch(schemas.CHANGES, document):
                 return WrappedProfile(device_profile=profile)
         change = profile_body.parse_profile_change(call, _find_limits(self, call))
-        uuid = profile_search.find_profile(self.conductor, call, self.identifier).uuid
+        uuid = find_profile(self.conductor, call, self.identifier).uuid
         profile = self.conductor.change_device_profile(
             call.caller,
             uuid,
@@ -249,7 +292,7 @@ def _normalize(resource: Resource, call: Call, identifier: str) -> str:
     if uuid is None or uuid == identifier:
         return identifier
     # A UUID in another notation may also be the name of a profile.
-    search = profile_search.find_first_profile
+    search = find_first_profile
     return search(resource.conductor, call, name=identifier, uuid=uuid).uuid
 
 

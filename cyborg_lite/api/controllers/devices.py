@@ -131,7 +131,9 @@ class DeviceResource(Resource):
 
     def _change_mode(self, call: Call) -> DeviceModesView:
         call.require_version(V2_7, f'The path {_MODE}')
-        mode = _parse_mode(call.body)
+        mode = str(_parse_single(call.body, _MODE))
+        if not MODE_NAME.fullmatch(mode):
+            raise InvalidDevicePatch(reason=f'{_MODE} is no valid name.')
         uuid = call.parse_identifier(self.identifier, DeviceNotFound)
         plan = self.conductor.change_mode(call.caller, uuid, mode, call.generation)
         call.locate_operation(plan.operation)
@@ -292,17 +294,6 @@ def parse_status_change(operations: list[Any]) -> tuple[DeviceStatus, str]:
     if not is_storable(reason):
         raise InvalidDevicePatch(reason='/reason must be text without NUL characters.')
     return status, reason
-
-
-def _parse_mode(operations: list[Any]) -> str:
-    """Return the mode of a patch, which matches its schema.
-
-    :raises InvalidDevicePatch: there is another path, or the mode is invalid
-    """
-    mode = str(_parse_single(operations, _MODE))
-    if not MODE_NAME.fullmatch(mode):
-        raise InvalidDevicePatch(reason=f'{_MODE} is no valid name.')
-    return mode
 
 
 # Any: the value has the type of its path.

@@ -11,9 +11,15 @@ from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.call.validation import NO_CONTENT
 from cyborg_lite.api.microversion import V2_4, V2_6, V2_7
 from cyborg_lite.api.schemas import operations as schemas
-from cyborg_lite.api.views.operations import JobView, OperationList, OperationView
+from cyborg_lite.api.views.operations import (
+    AttentionList,
+    JobView,
+    OperationList,
+    OperationView,
+)
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.jobs import JobNotFound, OperationNotFound
+from cyborg_lite.model.attention import AttentionKind
 from cyborg_lite.model.operations import (
     Operation,
     OperationKind,
@@ -181,3 +187,27 @@ def _parse_wait(text: str) -> int:
         reason = f'wait must be a number of seconds from 0 to {_LONGEST_WAIT}.'
         raise InvalidInput(reason=reason)
     return int(text)
+
+
+class AttentionCollection(Resource):
+    """``/v2/attention``"""
+
+    @expose()
+    @requires('cyborg:attention:get_all')
+    @since(V2_7)
+    @accepts(arguments=('kind', 'hostname'), words={'kind': AttentionKind})
+    def get(self, call: Call) -> AttentionList:
+        """List what waits for an operator, the most severe kinds first.
+
+        Each item has its kind, the time since which it waits, its object, the reason,
+        and the command with which to begin. The list has at most 1,000 items of a kind.
+        """
+        kinds, hostname = call.words.get('kind'), call.arguments.get('hostname')
+        return AttentionList(
+            attention=[
+                item
+                for item in self.conductor.list_attention(call.caller)
+                if (kinds is None or item.kind in kinds)
+                and hostname in (None, item.hostname)
+            ]
+        )

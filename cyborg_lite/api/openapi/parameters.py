@@ -7,7 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from cyborg_lite.api import microversion
-from cyborg_lite.api.call import field_selection, preconditions
+from cyborg_lite.api.call import call, field_selection
 from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, V2_5, Microversion
 from cyborg_lite.api.openapi.routes import Route
 from cyborg_lite.api.openapi.view_schemas import describe_versions
@@ -32,7 +32,7 @@ _REQUEST_ID_HEADER: Final[Document] = {
 
 _IF_MATCH_HEADER: Final[Document] = {
     'in': 'header',
-    'name': preconditions.HEADER,
+    'name': call.IF_MATCH,
     'x-openstack': {'min-ver': str(V2_5)},
     'description': 'The generation of the object in double quotes, or *. The response '
     'is 409 if the object has another generation.',

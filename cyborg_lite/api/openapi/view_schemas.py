@@ -64,7 +64,11 @@ class ViewSchemas:
         """Return the schema of a WSME type."""
         kind = resolve_wsme_type(kind)
         if types.iscomplex(kind):
-            return self._build_reference(kind)
+            name = _find_name(kind)
+            if name not in self.components:
+                self.components[name] = {}  # a view may contain itself
+                self.components[name] = self._build_object(kind)
+            return {'$ref': f'#/components/schemas/{name}'}
         if isinstance(kind, Shape):
             return self._build_shape(kind)
         if isinstance(kind, types.ArrayType):
@@ -167,13 +171,6 @@ class ViewSchemas:
             schema = {'anyOf': [schema, {'type': 'null'}]}
         extension = describe_versions(shape.since, shape.until)
         return {**schema, **extension}
-
-    def _build_reference(self, view: Any) -> Document:
-        name = _find_name(view)
-        if name not in self.components:
-            self.components[name] = {}  # a view may contain itself
-            self.components[name] = self._build_object(view)
-        return {'$ref': f'#/components/schemas/{name}'}
 
     def _build_object(self, view: Any) -> Document:
         fields = {

@@ -5,32 +5,15 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, Final
 
+from wsme import types
+
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_5
 from cyborg_lite.api.views.shapes import UUID, nullable, since
 from cyborg_lite.api.views.view import NEXT_LINKS, ListView, View
 
-_PROPERTIES: Final = {
-    'name': 'bs-name',
-    'uuid': 'bs-uuid',
-    **{
-        name: name
-        for name in (
-            'vendor',
-            'board',
-            'shell_id',
-            'version',
-            'driver',
-            'driver_ver',
-            'driver_path',
-            'description',
-            'region_uuid',
-            'function_uuid',
-            'function_name',
-        )
-    },
-}
-"""Properties of the image, by field."""
+_PROPERTIES: Final = {'name': 'bs-name', 'uuid': 'bs-uuid'}
+"""Properties of the image that have other names than their fields."""
 
 
 class BitstreamView(View):
@@ -69,13 +52,16 @@ class BitstreamList(ListView):
     @staticmethod
     def render_bitstreams(page: Any, call: Call) -> Iterator[SimpleNamespace]:
         """Return the bitstreams with their image properties as fields."""
+        fields = [field.name for field in types.list_attributes(BitstreamView)]
         for bitstream in page.bitstreams:
-            values = bitstream.properties
-            yield SimpleNamespace(
-                image_uuid=bitstream.image_uuid,
-                image_name=bitstream.image_name,
-                size=bitstream.size,
-                **{field: values.get(name) for field, name in _PROPERTIES.items()},
-                accepted=not bitstream.reasons,
-                reasons=bitstream.reasons,
-            )
+            values = {
+                field: bitstream.properties.get(_PROPERTIES.get(field, field))
+                for field in fields
+            } | {
+                'image_uuid': bitstream.image_uuid,
+                'image_name': bitstream.image_name,
+                'size': bitstream.size,
+                'accepted': not bitstream.reasons,
+                'reasons': bitstream.reasons,
+            }
+            yield SimpleNamespace(**values)

@@ -7,13 +7,7 @@ import pytest
 from hypothesis import given
 
 from cyborg_lite.api.call.validation import NO_CONTENT, Schema
-from cyborg_lite.api.schemas import (
-    arqs,
-    attributes,
-    cleanings,
-    deployables,
-    device_profiles,
-)
+from cyborg_lite.api.schemas import arqs, cleanings, deployables, device_profiles
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.requests import InvalidBody
 from tests.builders.json_values import JSON
@@ -21,7 +15,7 @@ from tests.builders.json_values import JSON
 SCHEMAS = (
     arqs.CREATE,
     arqs.PATCH,
-    attributes.CREATE,
+    deployables.CREATE_ATTRIBUTE,
     deployables.PROGRAM,
     device_profiles.CREATE,
     NO_CONTENT,
@@ -68,7 +62,7 @@ def refusal(schema: Schema, body: Any) -> str:
             'projects[0] must match ^[A-Za-z0-9_-]+$.',
         ),
         (
-            attributes.CREATE,
+            deployables.CREATE_ATTRIBUTE,
             {'attribute': {}},
             'attribute lacks deployable_id, key, value.',
         ),
@@ -90,7 +84,7 @@ def test_check_error_names_place_and_rule(schema: Schema, body: Any, text: str) 
         (arqs.CREATE, {}, '/device_profile_name'),
         (arqs.PATCH, {'a/b~c': [{'op': 'add'}]}, '/a~1b~0c/0/path'),
         (device_profiles.CREATE, [{'name': 'a', 'groups': [{}, 5]}], '/0/groups/1'),
-        (attributes.CREATE, {'attribute': {}}, '/attribute/deployable_id'),
+        (deployables.CREATE_ATTRIBUTE, {'attribute': {}}, '/attribute/deployable_id'),
         (cleanings.RETRY, {'unit': 'a', 'x/y': 1}, '/x~1y'),
     ],
 )
