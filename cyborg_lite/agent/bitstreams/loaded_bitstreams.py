@@ -7,23 +7,114 @@ children of the region while the region contains the function of the image.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cyborg_lite.agent.bitstreams import layout_functions
 from cyborg_lite.agent.state.state_file import StateFile
-from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.model.bitstreams import bitstreams
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.pci.functions import handle_address, handle_info
+from cyborg_lite.model.bitstreams import bitstreams, function_layout
 from cyborg_lite.model.bitstreams import function_layout as topology
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream
 from cyborg_lite.model.inventory.host_report import (
+    AttachHandle,
     Deployable,
     Device,
     DiscoveryResult,
+    HandleType,
     Health,
 )
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedTopology:
+    """Deployables of the functions of a bitstream, and functions that are missing."""
+
+    deployables: tuple[Deployable, ...]
+    missing: tuple[str, ...] = ()  # one sentence each
+
+
+def locate_functions(
+    host: Host, control_address: str, functions: tuple[Deployable, ...]
+) -> LocatedTopology:
+    """Add the attribute ``address`` to the functions that exist on the host.
+
+    ``pci_offset`` counts from function 0 of the slot of the card. Any user may upload
+    an image. So an address is used only if the host has the function after the load.
+
+    :param control_address: of the card
+    """
+    missing: list[str] = []
+    located = tuple(
+        _locate_function(host, control_address, function, missing)
+        for function in functions
+    )
+    return LocatedTopology(located, tuple(missing))
+
+
+def _locate_function(
+    host: Host, control_address: str, item: Deployable, missing: list[str]
+) -> Deployable:
+    children = tuple(
+        _locate_function(host, control_address, child, missing)
+        for child in item.children
+    )
+    address = function_layout.find_function_address(control_address, item.attributes)
+    if address is None:
+        return replace(item, children=children)
+    if not PciFunction(host, address).is_present:
+        name = item.name.rpartition('_')[0].rpartition('_')[2]
+        number = item.name.rpartition('_')[2]
+        missing.append(f'The host has no function {address} ({name}_{number}).')
+        return replace(item, children=children)
+    attributes = {**item.attributes, 'address': address}
+    return replace(item, attributes=attributes, children=children)
+
+
+def select_guest_function(
+    host: Host, region: Deployable, control_address: str, located: LocatedTopology
+) -> Deployable:
+    """Return a region whose attach handle is the only function of its bitstream.
+
+    The handle stays as the driver reports it if the bitstream has several functions,
+    or if a guest must not have the function.
+    """
+    addresses = [*_list_addresses(located.deployables)]
+    if len(addresses) != 1 or len(region.handles) != 1 or located.missing:
+        return region
+    (handle,), (address,) = region.handles, addresses
+    if not _is_safe(host, handle, control_address, address):
+        return region
+    info = {**handle.info, **handle_info(address)}
+    return replace(region, handles=(replace(handle, info=info),))
+
+
+def _list_addresses(functions: tuple[Deployable, ...]) -> Iterator[str]:
+    for function in functions:
+        for item in function.walk():
+            if 'address' in item.attributes:
+                yield item.attributes['address']
+
+
+def _is_safe(
+    host: Host, handle: AttachHandle, control_address: str, address: str
+) -> bool:
+    """Check that a guest may have a function instead of the one of the driver.
+
+    It is no management function, is of the same vendor, is alone in its IOMMU group
+    and can be reset.
+    """
+    if handle.type is not HandleType.PCI or address == control_address:
+        return False
+    function = PciFunction(host, address)
+    current = PciFunction(host, handle_address(handle.info))
+    return (
+        function.vendor == current.vendor
+        and function.group_members == (address,)
+        and function.is_resettable
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +205,10 @@ class LoadedBitstreams:
         functions = topology.build_deployables(deployable.name, described)
         if self._host is not None:
             address = device.control_address
-            located = layout_functions.locate_functions(self._host, address, functions)
+            located = locate_functions(self._host, address, functions)
             reasons += located.missing
             functions = located.deployables
-            deployable = layout_functions.select_guest_function(
-                self._host, deployable, address, located
-            )
+            deployable = select_guest_function(self._host, deployable, address, located)
         return replace(deployable, children=(*children, *functions))
 
     def _store(self, deployable: str, entry: _Entry) -> None:

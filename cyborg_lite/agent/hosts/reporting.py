@@ -104,22 +104,11 @@ class Reporter:
         self._is_served = True  # False: the RPC server could not start
         self._recovery_reported = False
         self._error = ''
-        self._refusal = ''
-        self._is_answered = False
+        # The reason why conductor or broker refuses this agent; empty: neither does. A
+        # refusal lasts until a report is accepted.
+        self.refusal = ''
+        self.is_answered = False  # True: the conductor has answered the last reports
         self._has_tried = threading.Event()
-
-    @property
-    def is_answered(self) -> bool:
-        """Return True if the conductor has answered the last reports."""
-        return self._is_answered
-
-    @property
-    def refusal(self) -> str:
-        """The reason why conductor or broker refuses this agent; empty: neither does.
-
-        A refusal lasts until a report is accepted.
-        """
-        return self._refusal
 
     def wait_for_attempt(self, seconds: float) -> None:
         """Wait until the first reports were answered, refused or lost."""
@@ -152,7 +141,7 @@ class Reporter:
 
     def report_stop(self) -> None:
         """Tell the conductor that the agent stops, if it has answered lately."""
-        if self._is_answered and self._sources.identity:
+        if self.is_answered and self._sources.identity:
             try:
                 self._heartbeats.report_stop()
             except CyborgError as error:
@@ -165,9 +154,9 @@ class Reporter:
         """
         try:
             completed = self._send()
-            self._is_answered = True
+            self.is_answered = True
         except CyborgError as error:
-            self._is_answered = False
+            self.is_answered = False
             if isinstance(error, AgentIdentityRefused):
                 self._set_accepted(False)
             self._note_failure(error)
@@ -180,7 +169,7 @@ class Reporter:
             self._has_tried.set()
         if self._error:
             LOG.info('Reports to the conductor succeed again')
-        self._error = self._refusal = ''
+        self._error = self.refusal = ''
         return completed
 
     def _note_failure(self, error: CyborgError) -> None:
@@ -189,7 +178,7 @@ class Reporter:
         The readiness of the agent states a refusal.
         """
         if isinstance(error, _REFUSALS):
-            self._refusal = error.full_text
+            self.refusal = error.full_text
         elif error.text != self._error:
             LOG.warning('Report to the conductor failed: %s', error.full_text)
         self._error = error.text

@@ -137,7 +137,7 @@ class DeviceHealth:
                 return result
             self._finish(content, [result.address], changed=False)
             rules = self._list_reached(content.devices[result.address])
-            worst = max(rules, key=_rank_rule, default=None)
+            worst = max(rules, key=lambda rule: _RANKS.index(rule.health), default=None)
             if worst is None or _RANKS.index(worst.health) <= _RANKS.index(
                 device.health
             ):
@@ -342,10 +342,6 @@ def _list_windows(rules: HealthRules) -> Mapping[str, int]:
     for rule in rules.rules.values():
         windows[rule.signal] = max(rule.window, windows.get(rule.signal, 0))
     return windows
-
-
-def _rank_rule(rule: HealthRule) -> int:
-    return _RANKS.index(rule.health)
 
 
 def _describe(rule: HealthRule, signals: _Signals) -> str:

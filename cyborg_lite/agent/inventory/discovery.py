@@ -41,7 +41,7 @@ class Discovery:
             for name, driver in drivers.items()
         ]
         self._driver_timeout = driver_timeout  # seconds, for all drivers together
-        self._results: tuple[DiscoveryResult, ...] = ()
+        self.results: tuple[DiscoveryResult, ...] = ()  # of the last scan, by address
 
     def restore_results(self, results: Iterable[DiscoveryResult]) -> None:
         """Restore the results of an earlier process. Call it before the first scan."""
@@ -81,8 +81,8 @@ class Discovery:
 
     def _combine_results(self) -> tuple[DiscoveryResult, ...]:
         results = [result for watch in self._watches for result in watch.list_results()]
-        self._results = tuple(map(self._amend, resolve_conflicts(results)))
-        return self._results
+        self.results = tuple(map(self._amend, resolve_conflicts(results)))
+        return self.results
 
     def _claim_owners(self) -> Mapping[str, str]:
         """Return the driver of each claim in the last scan.
@@ -91,20 +91,15 @@ class Discovery:
         """
         return {
             claim: result.driver
-            for result in self._results
+            for result in self.results
             if result.device is not None
             for claim in list_claims(result.device)
         }
 
     def report(self) -> HostReport:
         """Return the report to the conductor about the last scan."""
-        devices = tuple(result.device for result in self._results if result.device)
+        devices = tuple(result.device for result in self.results if result.device)
         return HostReport(self.host.name, self.host.boot_id, devices)
-
-    @property
-    def results(self) -> tuple[DiscoveryResult, ...]:
-        """Results of the last scan, by address."""
-        return self._results
 
     @property
     def unavailable_drivers(self) -> Mapping[str, str]:
@@ -139,7 +134,7 @@ class Discovery:
 
     def find_driver(self, address: str) -> Driver | None:
         """Return the driver of a function, or None if no driver reports it."""
-        for result in self._results:
+        for result in self.results:
             if result.address == address:
                 return self._drivers.get(result.driver)
         return None

@@ -5,18 +5,42 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from oslo_log import log
 
 from cyborg_lite.agent.inventory.discovery import Discovery
-from cyborg_lite.agent.inventory.fingerprint import compute_fingerprint
 from cyborg_lite.agent.inventory.moved_devices import follow_devices
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.journal import Journal, NewEvent
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.model.hosts.events import HostEventKind
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult
 from cyborg_lite.rpc.dispatcher import serves_host
 from cyborg_lite.rpc.interface import Agents
+
+_FUNCTIONS: Final = 'sys/bus/pci/devices'
+_DIRECTORIES: Final = (
+    'sys/bus/mdev/devices',
+    'sys/class/mdev_bus',
+    'sys/class/fpga_manager',
+    'sys/class/fpga_region',
+)
+
+
+def compute_fingerprint(host: Host) -> int:
+    """Return a hash of the PCI functions, their kernel drivers and the class devices.
+
+    Only names and links are read. No file of a device is opened, so that no device is
+    woken from a power-saving state or blocks the agent. The value is valid within one
+    process only.
+    """
+    functions = tuple(
+        (name, host.target(f'{_FUNCTIONS}/{name}/driver'))
+        for name in host.names(_FUNCTIONS)
+    )
+    return hash((functions, *(host.names(path) for path in _DIRECTORIES)))
+
 
 LOG = log.getLogger(__name__)
 
@@ -120,21 +144,18 @@ class HardwareMonitor:
         :param fingerprint: fingerprint before the scan; None: compute it
         """
         with self._scanning:
-            self._scan(fingerprint)
-
-    def _scan(self, fingerprint: int | None) -> None:
-        if fingerprint is None:
-            fingerprint = compute_fingerprint(self._discovery.host)
-        self._fingerprint = fingerprint
-        self._scan_due = time.monotonic() + self._intervals.discovery_interval
-        devices = _devices_by_address(self._discovery.scan())
-        if self._devices is not None:
-            self._journal.append(_list_events(self._devices, devices))
-        self._devices = devices
-        moved = follow_devices(self._cache, tuple(devices.values()))
-        if moved:
-            self._discovery.restore_handles(moved)
-        self._cache.save_results(self._discovery.list_reported_results())
+            if fingerprint is None:
+                fingerprint = compute_fingerprint(self._discovery.host)
+            self._fingerprint = fingerprint
+            self._scan_due = time.monotonic() + self._intervals.discovery_interval
+            devices = _devices_by_address(self._discovery.scan())
+            if self._devices is not None:
+                self._journal.append(_list_events(self._devices, devices))
+            self._devices = devices
+            moved = follow_devices(self._cache, tuple(devices.values()))
+            if moved:
+                self._discovery.restore_handles(moved)
+            self._cache.save_results(self._discovery.list_reported_results())
 
 
 def _devices_by_address(results: Iterable[DiscoveryResult]) -> Mapping[str, Device]:

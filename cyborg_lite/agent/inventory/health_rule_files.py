@@ -43,7 +43,7 @@ def load_rules(
         sections['rules'][name] |= values
         if not values.get('threshold', 1):
             del sections['rules'][name]
-    for path in _list_files(directory):
+    for path in sorted(directory.glob('*.yaml')) if directory else ():
         try:
             added = _parse(str(path), path.read_text(encoding='utf-8'))
         except (OSError, UnicodeDecodeError) as error:
@@ -58,12 +58,6 @@ def load_rules(
     for fault in rules.list_faults():
         raise ConfigurationError(reason=f'Health rules: {fault}')
     return rules
-
-
-def _list_files(directory: Path | None) -> list[Path]:
-    if directory is None or not directory.is_dir():
-        return []
-    return sorted(directory.glob('*.yaml'))
 
 
 def _parse(name: str, text: str) -> dict[str, _Entries]:

@@ -62,7 +62,12 @@ class Ownership:
         rule = self._read_plan().find_rule(self._host.name, result.address, result.ids)
         if rule is not None and rule.owner is not Owner.CYBORG:
             return self._withhold(result, device, rule.owner, claim)
-        reason = self._describe_conflict(device, claim)
+        reason = ''
+        if claim is not None:
+            reason = (
+                f'Managed twice: by driver {device.driver} of this service, and by '
+                f'Nova, whose configuration contains {claim.source}'
+            )[:REASON_MAX_LENGTH]
         self._log_conflict(device, reason)
         if not reason:
             return result
@@ -89,15 +94,6 @@ class Ownership:
             level = logging.WARNING if fault else logging.INFO
             LOG.log(level, 'Device %s %s', device.control_address, reason)
         return replace(result, reason=reason, device=None)
-
-    def _describe_conflict(self, device: Device, claim: NovaDeviceClaim | None) -> str:
-        """Return the reason if Nova claims the device as well, or an empty string."""
-        if claim is None:
-            return ''
-        return (
-            f'Managed twice: by driver {device.driver} of this service, and by Nova, '
-            f'whose configuration contains {claim.source}'
-        )[:REASON_MAX_LENGTH]
 
     def _log_conflict(self, device: Device, reason: str) -> None:
         if reason == self._logged_reasons.get(device.control_address, ''):

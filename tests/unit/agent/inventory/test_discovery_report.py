@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.agent.inventory.discovery_report import DiscoveryRow, build_rows
-from cyborg_lite.agent.inventory.discovery_table import format_table
+from cyborg_lite.agent.inventory.discovery_report import (
+    DiscoveryRow,
+    build_rows,
+    format_table,
+)
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.model.inventory.host_report import AttachHandle, Deployable, HandleType

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.agent.inventory.discovery_report import build_rows
-from cyborg_lite.agent.inventory.discovery_table import format_table
+from cyborg_lite.agent.inventory.discovery_report import build_rows, format_table
 from cyborg_lite.drivers.fake import FakeDriver
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu

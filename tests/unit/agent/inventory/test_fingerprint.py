@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.agent.inventory.fingerprint import compute_fingerprint
+from cyborg_lite.agent.inventory.hardware_monitor import compute_fingerprint
 from cyborg_lite.drivers.host.sysfs import Host
 from tests.hosts.kernel import FakeKernel
 
