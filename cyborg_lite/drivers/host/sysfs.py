@@ -8,13 +8,46 @@ returns None and does not affect the other reads.
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Generic, TypeVar, overload
 
-from cyborg_lite.drivers.host.cached_property import cached_property
 from cyborg_lite.drivers.host.kernel import PCI_DEVICES, Kernel, PrivilegedKernel
+
+T = TypeVar('T')
+
+
+class cached_property(Generic[T]):  # noqa: N801  # used as the one of the library
+    """A property that is computed at the first read, without a lock.
+
+    ``functools.cached_property`` of Python 3.11 has one lock for all objects of a
+    class. A read from the file of one card that hangs would block those of all others.
+    """
+
+    # Any: the object may be of any class.
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+        self._name = ''
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> 'cached_property[T]': ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+
+    def __get__(self, instance: object | None, owner: type) -> 'cached_property[T] | T':
+        """Return the value; two threads at the same time may both compute it."""
+        if instance is None:
+            return self
+        value = self._compute(instance)
+        vars(instance)[self._name] = value
+        return value
+
 
 _ADDRESS: Final = re.compile(r'0*([0-9a-f]{4,}):([0-9a-f]{2}):([01][0-9a-f])\.([0-7])')
 _VIRTUAL: Final = re.compile(r'virtfn(\d+)')

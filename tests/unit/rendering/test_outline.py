@@ -12,8 +12,10 @@ from cyborg_lite.rendering.outline import (
     build_outline,
     describe_counts,
     describe_unit,
+    format_tree,
 )
 from tests.builders.host_topologies import (
+    PROJECT,
     USER,
     build_shared_topology,
     build_topology,
@@ -124,3 +126,18 @@ def test_outline_functions_of_one_slot_share_box() -> None:
         '  GPU 0000:43:00.0',
         '  GPU 0000:44:00.0',
     ]
+
+
+def test_tree_has_line_per_box_and_unit() -> None:
+    lines = format_tree(build_topology()).splitlines()
+    assert lines[0].startswith('compute-1  agent up  4 units')
+    assert lines[1] == '├─ NUMA node 0'
+    (used,) = [line for line in lines if PROJECT in line]
+    assert used.startswith('│        ├─ 0000:41:00.1  PCI  used  profile small-gpu')
+    assert len(lines) == 11
+
+
+def test_tree_escapes_terminal_controls() -> None:
+    text = format_tree(build_topology())
+    assert '\x1b' not in text
+    assert '\\x1b[31m' in text

@@ -7,9 +7,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cyborg_lite.model.hosts.topology import HostTopology
-from cyborg_lite.rendering.svg import format_svg
-from tests.builders.host_topologies import build_shared_topology, build_topology
+from cyborg_lite.model.hosts.topology import Availability, HostTopology
+from cyborg_lite.rendering.svg import format_svg, list_unit_rows
+from tests.builders.host_topologies import (
+    PROJECT,
+    USER,
+    build_shared_topology,
+    build_topology,
+    build_unit,
+)
 
 _SVG = '{http://www.w3.org/2000/svg}'
 _KINDS = ('host', 'numa', 'bridge', 'device', 'deployable')
@@ -63,3 +69,20 @@ def test_svg_host_without_devices_has_one_box() -> None:
 
 def test_svg_is_equal_for_equal_topology() -> None:
     assert format_svg(build_topology(5)) == format_svg(build_topology(5))
+
+
+def test_unit_rows_many_units_end_with_summary() -> None:
+    units = [build_unit(str(number), Availability.FREE) for number in range(40)]
+    rows = list_unit_rows(units)
+    assert len(rows) == 16
+    assert rows[-1].text == 'and 25 units: 25 free'
+    assert rows[-1].availability is None
+    assert len(list_unit_rows(units[:16])) == 16
+    assert list_unit_rows(units[:16])[-1].availability is Availability.FREE
+
+
+def test_unit_row_shortens_ids_of_user() -> None:
+    (row,) = list_unit_rows([build_unit('a', Availability.USED, user=USER)])
+    assert f'project {PROJECT[:8]}' in row.text
+    assert PROJECT not in row.text
+    assert PROJECT in row.full_text

@@ -3,11 +3,17 @@
 
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
-from cyborg_lite.drivers.host.sysfs import Host, PciFunction, pci_address
+from cyborg_lite.drivers.host.sysfs import (
+    Host,
+    PciFunction,
+    cached_property,
+    pci_address,
+)
 from tests.hosts import sysfs_tree
 from tests.hosts.sysfs_device import Plug
 
@@ -228,3 +234,37 @@ def test_text_of_cut_file_is_none(host: Host) -> None:
     (host.root / 'proc').mkdir(exist_ok=True)
     (host.root / 'proc/mounts').write_text('/dev/sda2 / ext4 rw 0 0\n' * 50_000)
     assert host.text('proc/mounts') is None
+
+
+class Card:
+    """An object whose property blocks until an event is set."""
+
+    def __init__(self, is_ready: bool) -> None:
+        self.reads = 0
+        self.event = threading.Event()
+        if is_ready:
+            self.event.set()
+
+    @cached_property
+    def serial(self) -> str:
+        """The serial number."""
+        self.reads += 1
+        self.event.wait()
+        return 'S1'
+
+
+def test_value_is_computed_once() -> None:
+    card = Card(is_ready=True)
+    assert (card.serial, card.serial, card.reads) == ('S1', 'S1', 1)
+    assert Card.serial.__doc__ == 'The serial number.'
+
+
+def test_blocked_object_blocks_no_other() -> None:
+    """The property of functools has a lock for all objects in Python 3.11."""
+    slow = Card(is_ready=False)
+    thread = threading.Thread(target=lambda: slow.serial, daemon=True)
+    thread.start()
+    assert Card(is_ready=True).serial == 'S1'
+    slow.event.set()
+    thread.join()
+    assert slow.serial == 'S1'

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the driver for NVMe drives."""
 
+import json
 import shutil
 import threading
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.drivers.storage.nvme import NvmeDrive
+from cyborg_lite.drivers.storage.nvme import SMART_SIGNALS, NvmeDrive, parse_log
 from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import DiscoveryResult
@@ -246,3 +247,27 @@ def test_discover_unknown_system_disk_withholds_all(tmp_path: Path, fault: str) 
     assert _list_offered(driver) == []
     reason = _results(driver)['0000:01:00.0'].reason
     assert reason.startswith('in use by the host: it may be the system disk')
+
+
+_LOG = {'critical_warning': 0, 'percent_used': 7, 'media_errors': 3}
+
+
+def test_parse_log_names_each_signal() -> None:
+    readings = parse_log(json.dumps(_LOG))
+    assert readings.keys() == {*SMART_SIGNALS}
+    assert {name: n for name, n in readings.items() if n} == {
+        'smart_percentage_used': 7,
+        'smart_media_errors': 3,
+    }
+
+
+@pytest.mark.parametrize(('bit', 'signal'), [*enumerate(SMART_SIGNALS[:5])])
+def test_parse_log_tells_warnings_apart(bit: int, signal: str) -> None:
+    readings = parse_log(json.dumps({**_LOG, 'critical_warning': 1 << bit}))
+    assert [name for name in SMART_SIGNALS[:5] if readings[name]] == [signal]
+
+
+@pytest.mark.parametrize('text', ['', '[]', '{"percent_used": 1}', '{"critical_warn'])
+def test_parse_log_refuses_other_texts(text: str) -> None:
+    with pytest.raises(ValueError, match=r'SMART|Expecting|Unterminated'):
+        parse_log(text)
