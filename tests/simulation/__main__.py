@@ -20,13 +20,13 @@ from typing import Any, Final
 
 from cyborg_lite import runtime
 from tests.servers.databases import create_sqlite_file
-from tests.simulation.run import USERS, Variant, simulate
+from tests.simulation.run import Variant, simulate
+from tests.simulation.shrinking import Scenario, shrink
 from tests.simulation.weaknesses import WEAKNESSES
 
 __all__ = ['runtime', 'virtual']
 
 _SHOWN: Final = 5  # violations of a seed
-_MAX_RUNS: Final = 150  # of the search for the shortest trace
 _UUID: Final = re.compile(r'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 _BROKEN: Final = {
     'violations': ['The simulation itself has failed.'],
@@ -154,31 +154,23 @@ def _collect(
 def print_shortest(variant: Variant, outcome: Outcome) -> None:
     """Leave out users and faults while the rule is violated; print the trace."""
     rule = _name_rule(outcome['violations'][0])
+    shortest = outcome
     runs = 0
 
-    def violates(shorter: Variant) -> bool:
-        nonlocal outcome, runs, variant
+    def violates(scenario: Scenario) -> bool:
+        nonlocal runs, shortest
         runs += 1
+        shorter = replace(
+            variant, is_short=True, users=scenario.users, faults=scenario.faults
+        )
         ((_, tried),) = run_each([shorter], 1)
         if any(_name_rule(line) == rule for line in tried['violations']):
-            outcome, variant = tried, shorter
+            shortest = tried
             return True
         return False
 
-    longest = replace(variant, is_short=True, faults=outcome['faults'])
-    for users in range(1, USERS + 1):
-        if violates(replace(longest, users=users)):
-            break
-    start, size = 0, len(outcome['faults'])
-    while size and runs < _MAX_RUNS:
-        faults = outcome['faults']
-        if start >= len(faults):
-            start, size = 0, size // 2
-        elif not violates(
-            replace(variant, faults=faults[:start] + faults[start + size :])
-        ):
-            start += size
-    _print_trace(rule, outcome, f'{variant.users} users after {runs} runs')
+    users = shrink(Scenario(variant.users, outcome['faults']), violates).users
+    _print_trace(rule, shortest, f'{users} users after {runs} runs')
 
 
 def _print_trace(rule: str, outcome: Outcome, title: str) -> None:
