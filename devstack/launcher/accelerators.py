@@ -20,6 +20,7 @@ class Accelerator:
     total: int
     reserved: int  # of the total; instances cannot have them
     traits: tuple[str, ...]
+    smallest: int = 1  # units of an allocation: the size of a group
 
     @property
     def is_usable(self) -> bool:
@@ -29,7 +30,9 @@ class Accelerator:
     @property
     def own_trait(self) -> str:
         """The trait that identifies the type of the device in its resource class."""
-        return next(trait for trait in self.traits if trait.startswith('CUSTOM_'))
+        names = [name for name in self.traits if name.startswith('CUSTOM_')]
+        # Such a trait stands for a state or for a selector.
+        return next(name for name in names if not name.startswith('CUSTOM_CYBORG_'))
 
 
 def list_accelerators(placement: Service) -> Iterator[Accelerator]:
@@ -47,6 +50,7 @@ def list_accelerators(placement: Service) -> Iterator[Accelerator]:
                     total=record['total'],
                     reserved=record['reserved'],
                     traits=tuple(sorted(traits)),
+                    smallest=record['min_unit'],
                 )
 
 

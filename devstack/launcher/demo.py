@@ -107,6 +107,7 @@ class _LifeCycle:
             else None
         )
         self._free = 0  # handles before the bind
+        self._amount = accelerator.smallest
         self._profile = (
             f'demo-{accelerator.resource_class.lower()}-{self._instance[:8]}'
         )
@@ -116,16 +117,17 @@ class _LifeCycle:
         _print_headline(f'Accelerator {self._accelerator.name}')
         self._free, _ = _free_handles(self._accelerator.uuid)
         self._create_profile()
-        arq = self._create_arq()
+        arqs = self._create_arqs()
         self._allocate()
-        self._bind(arq)
-        self._wait_for_event(arq)
-        self._read_bound(arq)
-        self._delete(arq)
+        self._bind(arqs)
+        for arq in arqs:
+            self._wait_for_event(arq)
+        self._read_bound(arqs)
+        self._delete(arqs)
 
     def _create_profile(self) -> None:
         group = {
-            f'resources:{self._accelerator.resource_class}': '1',
+            f'resources:{self._accelerator.resource_class}': f'{self._amount}',
             f'trait:{self._accelerator.own_trait}': 'required',
         }
         if self._image is not None:
@@ -136,19 +138,20 @@ class _LifeCycle:
             'profile', f'{created["name"]} with {json.dumps(created["groups"])}'
         )
 
-    def _create_arq(self) -> str:
+    def _create_arqs(self) -> list[str]:
         body = {'device_profile_name': self._profile}
         answer = self._nova.ask('POST', '/v2/accelerator_requests', body)
-        (arq,) = _expect(answer, 201)['arqs']
-        _expect_that(arq['state'] == 'Initial', f'the ARQ is Initial: {arq}')
-        _print_result('arq', f'{arq["uuid"]} is {arq["state"]}')
-        return str(arq['uuid'])
+        arqs = _expect(answer, 201)['arqs']
+        for arq in arqs:
+            _expect_that(arq['state'] == 'Initial', f'the ARQ is Initial: {arq}')
+            _print_result('arq', f'{arq["uuid"]} is {arq["state"]}')
+        return [str(arq['uuid']) for arq in arqs]
 
     def _allocate(self) -> None:
         """Allocate a candidate of Placement, as the scheduler of Nova does."""
         path = (
-            f'/allocation_candidates?resources={self._accelerator.resource_class}:1'
-            f'&required={self._accelerator.own_trait}'
+            f'/allocation_candidates?resources={self._accelerator.resource_class}:'
+            f'{self._amount}&required={self._accelerator.own_trait}'
         )
         candidates = _expect(self._placement.ask('GET', path), 200)
         chosen = [
@@ -171,7 +174,7 @@ class _LifeCycle:
         _expect(self._placement.ask('PUT', path, consumer), 204)
         _print_result('allocation', f'allocated to instance {self._instance}')
 
-    def _bind(self, arq: str) -> None:
+    def _bind(self, arqs: list[str]) -> None:
         values = {
             '/hostname': configuration.HOST,
             '/device_rp_uuid': self._accelerator.uuid,
@@ -181,7 +184,8 @@ class _LifeCycle:
             {'path': path, 'op': 'add', 'value': value}
             for path, value in values.items()
         ]
-        answer = self._nova.ask('PATCH', '/v2/accelerator_requests', {arq: patch})
+        body = dict.fromkeys(arqs, patch)
+        answer = self._nova.ask('PATCH', '/v2/accelerator_requests', body)
         _expect(answer, 202)
         _print_result('bind', 'accepted with 202')
 
@@ -200,18 +204,24 @@ class _LifeCycle:
         _expect_that(expected == (self._instance, 'completed'), f'the event: {event}')
         _print_result('event', json.dumps(event))
 
-    def _read_bound(self, arq: str) -> None:
+    def _read_bound(self, arqs: list[str]) -> None:
         path = f'/v2/accelerator_requests?instance={self._instance}'
         answer = self._nova.ask('GET', f'{path}&bind_state=resolved')
-        (bound,) = _expect(answer, 200)['arqs']
-        _expect_that((bound['uuid'], bound['state']) == (arq, 'Bound'), f'{bound}')
+        all_bound = _expect(answer, 200)['arqs']
+        uuids = sorted(bound['uuid'] for bound in all_bound)
+        _expect_that(uuids == sorted(arqs), f'all ARQs are bound: {all_bound}')
+        for bound in all_bound:
+            self._check_bound(bound)
+        if self._image is not None:
+            self._check_loaded()
+
+    def _check_bound(self, bound: dict[str, Any]) -> None:
+        _expect_that(bound['state'] == 'Bound', f'{bound}')
         info = json.dumps(bound['attach_handle_info'])
         handle = bound['attach_handle_uuid']
         _print_result('bound', f'{bound["attach_handle_type"]} {info}, handle {handle}')
         _print_result('on the host', host_files.describe(bound))
-        if self._image is not None:
-            self._check_loaded()
-        handles = _list_handles(arq)
+        handles = _list_handles(bound['uuid'])
         _expect_that(handles == [handle], f'the ARQ has one handle: {handles}')
 
     def _check_loaded(self) -> None:
@@ -224,18 +234,20 @@ class _LifeCycle:
         _expect_that(loaded == [self._image], f'{self._image} is loaded: {loaded}')
         _print_result('loaded', f'image {self._image}')
 
-    def _delete(self, arq: str) -> None:
+    def _delete(self, arqs: list[str]) -> None:
         path = f'/v2/accelerator_requests?instance={self._instance}'
         _expect(self._nova.ask('DELETE', path), 204)
-        arqs: list[Any] = _expect(self._nova.ask('GET', path), 200)['arqs']
-        _expect_that(not arqs, f'the instance has no ARQs: {arqs}')
+        listed = _expect(self._nova.ask('GET', path), 200)['arqs']
+        _expect_that(not listed, f'the instance has no ARQs: {listed}')
 
         # The ARQ is deleted when the agent has released the device on the host.
         def is_deleted() -> bool:
-            answer = self._admin.ask('GET', f'/v2/accelerator_requests/{arq}')
-            return answer.status == 404
+            return all(
+                self._admin.ask('GET', f'/v2/accelerator_requests/{arq}').status == 404
+                for arq in arqs
+            )
 
-        _wait_until(is_deleted, f'the ARQ {arq} is deleted')
+        _wait_until(is_deleted, f'the ARQs {arqs} are deleted')
         path = f'/allocations/{self._instance}'
         _expect(self._placement.ask('DELETE', path), 204)
         _print_result('deleted', 'the ARQ and the allocation')

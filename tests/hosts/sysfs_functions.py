@@ -9,6 +9,10 @@ from typing import Any
 Fields = Mapping[str, Any]
 
 
+_DEFAULTS: Fields = {'rev': '00', 'numa': -1}
+_INHERITED = ('class', 'rev', 'numa', 'reset')  # of a virtual function, from its card
+
+
 @dataclass(frozen=True)
 class Function:
     """PCI function, physical or virtual."""
@@ -75,6 +79,7 @@ def _at_most(device: Fields, virtual: int) -> Fields:
 
 
 def _with_virtual(device: Fields, templates: Fields) -> Iterator[Function]:
+    device = {**_DEFAULTS, **device}
     sriov = device.get('sriov', {})
     addresses = tuple(
         virtual_address(device['pci'], sriov['offset'] + sriov['stride'] * index)
@@ -84,13 +89,17 @@ def _with_virtual(device: Fields, templates: Fields) -> Iterator[Function]:
     ids = (vendor, own, subsystem[0], subsystem[1])
     yield Function(device['pci'], device['under'], device, ids, virtfns=addresses)
     for index, address in enumerate(addresses):
-        fields = _virtual_fields(sriov, index, templates)
+        fields = _virtual_fields(device, index, templates)
         ids = (vendor, sriov['vf_device'].zfill(4), subsystem[0], subsystem[1])
         yield Function(address, device['under'], fields, ids, physfn=device['pci'])
 
 
-def _virtual_fields(sriov: Fields, index: int, templates: Fields) -> Fields:
-    fields = apply_templates(sriov['vf'], templates)
+def _virtual_fields(device: Fields, index: int, templates: Fields) -> Fields:
+    sriov = device['sriov']
+    # Without a description a virtual function has no driver and the class of its card.
+    fields = apply_templates(sriov.get('vf', {}), templates)
+    own = {name: device[name] for name in _INHERITED if name in device}
+    fields = {**own, **fields}
     base = fields.pop('iommu_group_base', None)
     fields['iommu_group'] = None if base is None else base + index
     return merge_fields(fields, sriov.get('vf_overrides', {}).get(index, {}))

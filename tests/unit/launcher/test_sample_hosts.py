@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from devstack.launcher import sample_bitstreams, sample_hosts
 from tests.doubles import image_service
 from tests.hosts import sysfs_tree
+from tests.hosts.kernel import FakeKernel
 
 
 def test_names_cover_all_fixtures() -> None:
@@ -62,3 +64,24 @@ def test_images_are_served(tmp_path: Path, trait: str) -> None:
     status, content = image_service.answer(tmp_path, f'/v2/images/{uuid}/file')
     assert (status, bool(content)) == (200, True)
     assert sample_bitstreams.find_image(('CUSTOM_X',)) is None
+
+
+def test_described_host_of_driver_page_is_built(tmp_path: Path) -> None:
+    page = Path('doc/source/contributor/drivers.rst').read_text()
+    block = page.split('.. code-block:: yaml\n\n', 1)[1].split('\n::', 1)[0]
+    # The revision and the NUMA node of a card may be missing, too.
+    for name, text in (
+        ('page', block),
+        ('short', block.replace('numa: 0', 'rev: "01"')),
+    ):
+        file = tmp_path / f'{name}.yaml'
+        file.write_text(text)
+        functions = sysfs_tree.build(str(file), tmp_path / name, 4).functions
+        assert '0000:0a:00.0' in functions
+
+
+def test_ports_of_default_host_become_virtual_functions(tmp_path: Path) -> None:
+    kernel = FakeKernel(sample_hosts.find_fixture(sample_hosts.DEFAULT), tmp_path)
+    kernel.run(tmp_path, 'fpgaport', ['release', '/dev/dfl-fme.0', '0'])
+    kernel.write(tmp_path, 'sys/bus/pci/devices/0000:5e:00.0/sriov_numvfs', '1')
+    assert PciFunction(Host('compute-1', tmp_path), '0000:5e:00.1').iommu_group
