@@ -107,6 +107,7 @@ def _build_context(
             name=conf.api.max_name_length,
             description=conf.api.max_description_length,
             value=conf.api.max_accel_value_length,
+            tolerates=conf.api.default_tolerates,
         ),
     )
 

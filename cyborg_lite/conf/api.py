@@ -114,6 +114,17 @@ Other requests get all elements. Lower it if lists of a large deployment use too
 memory.
 """,
     ),
+    cfg.StrOpt(
+        'default_tolerates',
+        default='degraded',
+        choices=['degraded', 'none'],
+        help="""
+Which devices the groups of new and changed device profiles accept beside healthy
+ones, if they have no key accel:tolerates: `degraded` or `none`. It concerns requests
+with microversion 2.6 or later. Set it to `none` to keep instances from degraded
+devices unless a profile accepts them.
+""",
+    ),
     cfg.ListOpt(
         'extra_accel_keys',
         default=[],

@@ -65,6 +65,7 @@ def _list_traits(
 ) -> frozenset[str]:
     """Return the traits of the deployable, and those that others have set."""
     own = {OWNER_CYBORG, *map(valid_symbol, row.traits)}
+    own |= selectors.list_taints(row.health)
     selector = find_selector(group)
     if selector is not None:
         listed = selectors.list_attributes(row, row.loadable)

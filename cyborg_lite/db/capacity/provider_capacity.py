@@ -204,6 +204,7 @@ def _list_traits(
     """Return the traits of the driver, and those of the selectors that match."""
     reported = row.traits if isinstance(row.traits, list) else ()
     traits = frozenset(valid_symbol(str(trait)) for trait in reported) | {OWNER_CYBORG}
+    traits |= selectors.list_taints(row.health)
     if not active:
         return traits
     attributes = selectors.list_attributes(row, loadable.get(row.rp_uuid))

@@ -32,7 +32,7 @@ from cyborg_lite.db.core.tables import (
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.inventory import attribute_keys, typed_attributes
-from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH
+from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, Health
 from cyborg_lite.model.inventory.typed_attributes import (
     AttributeDeclaration,
     AttributeType,
@@ -47,6 +47,7 @@ from cyborg_lite.model.profiles.selectors import (
     list_computed_traits,
     select_traits,
 )
+from cyborg_lite.model.traits import DEGRADED
 
 _KEY: Final = 'all'  # one job for all selectors
 _LATER_KEY: Final = 'later'  # of the one that compares bitstreams again
@@ -185,6 +186,11 @@ def list_attributes(
             for name in loadable or ()
         ),
     )
+
+
+def list_taints(health: str) -> frozenset[str]:
+    """Return the traits of a device that a group may refuse."""
+    return frozenset({DEGRADED} if health == Health.DEGRADED else ())
 
 
 def is_reliable(agent: str | None, health: str) -> bool:

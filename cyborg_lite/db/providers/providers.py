@@ -201,7 +201,7 @@ def _provider(row: Row[*tuple[Any, ...]], fitting: int | None) -> ProviderRow:
         rp_uuid=row.rp_uuid or '',
         name=row.name,
         resource_class=row.resource_class or '',
-        traits=tuple(row.traits),
+        traits=(*row.traits, *selectors.list_taints(row.health)),
         total=total,
         reserved=reserved,
         published_traits=None if published is None else tuple(published),

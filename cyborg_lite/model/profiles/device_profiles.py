@@ -25,6 +25,9 @@ _BITSTREAM_PROPERTIES: Final = frozenset(
     {'bitstream_id', 'bitstream_name', 'function_id', 'function_name'}
 )
 
+TOLERATED: Final = ('degraded', 'none')
+"""Devices beside healthy ones that a group accepts."""
+
 BITSTREAM_KEYS: Final = frozenset(f'{_ACCEL}{name}' for name in _BITSTREAM_PROPERTIES)
 """Keys of a group that select a bitstream."""
 
@@ -210,5 +213,7 @@ class Limits:
     attributes: tuple[AttributeDeclaration, ...] | None = None
     # Names that are accepted after `accel:`; empty: any name.
     accel_keys: frozenset[str] = frozenset()
+    # Value of `accel:tolerates` of a group that has none, from microversion 2.6 on.
+    tolerates: str = TOLERATED[0]
     options: int = 8  # a group with its alternatives
     choices: int = 16  # of alternatives for all groups together

@@ -22,6 +22,7 @@ from cyborg_lite.model import uuids
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.profiles.device_profiles import (
     BITSTREAM_KEYS,
+    TOLERATED,
     AttachTarget,
     Group,
     Limits,
@@ -185,6 +186,9 @@ _RULES: Final[Mapping[str, _Rule]] = {
     'cleaning': _Rule(
         'never, after-use or one-time',
         lambda value: value if value in _CLEANING_POLICIES else None,
+    ),
+    'tolerates': _Rule(
+        'degraded or none', lambda value: value if value in TOLERATED else None
     ),
 }
 

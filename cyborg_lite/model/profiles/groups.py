@@ -100,7 +100,9 @@ def parse_group(group_name: str, value: object, limits: Limits) -> dict[str, str
             reason=f'{group_name} has both accel:bitstream_id and accel:function_id'
         )
     if limits.attributes is not None:
-        return selector_keys.compile_group(group_name, group, limits.attributes)
+        return selector_keys.compile_group(
+            group_name, group, limits.attributes, limits.tolerates
+        )
     return group
 
 

@@ -8,6 +8,9 @@
 
     accel:same        what all units share, see ``groups.py``
 
+    accel:tolerates   ``degraded``, or ``none``: the group gets the trait of degraded
+                      devices as forbidden
+
     accel:bitstream_id, accel:bitstream_name, accel:function_id, accel:function_name
                       the bitstream that a bind loads. The conductor compares the
                       image with each deployable.
@@ -28,7 +31,7 @@ from cyborg_lite.model.inventory.typed_attributes import (
     AttributeDeclaration,
     list_units,
 )
-from cyborg_lite.model.profiles.device_profiles import BITSTREAM_KEYS
+from cyborg_lite.model.profiles.device_profiles import BITSTREAM_KEYS, TOLERATED
 from cyborg_lite.model.profiles.selector_grammar import check_selector, parse_selector
 from cyborg_lite.model.profiles.selectors import (
     KEY,
@@ -37,6 +40,7 @@ from cyborg_lite.model.profiles.selectors import (
     list_computed_traits,
 )
 from cyborg_lite.model.text import format_value
+from cyborg_lite.model.traits import DEGRADED
 
 Declarations = Iterable[AttributeDeclaration]
 
@@ -46,6 +50,8 @@ _QUANTITIES: Final[Mapping[str, AttributeDeclaration]] = {
     'accel:video_ram': typed_attributes.MEMORY,
 }
 SAME: Final = 'accel:same'
+TOLERATES: Final = 'accel:tolerates'
+_TAINT: Final = f'trait:{DEGRADED}'
 _SETS: Final[Mapping[str, AttributeDeclaration]] = {
     'card': typed_attributes.SAME_CARD,
     'fabric': typed_attributes.SAME_FABRIC,
@@ -58,7 +64,10 @@ SELECTING_KEYS: Final = frozenset({KEY, *_QUANTITIES})
 
 
 def compile_group(
-    group_name: str, group: Mapping[str, str], declarations: Declarations
+    group_name: str,
+    group: Mapping[str, str],
+    declarations: Declarations,
+    tolerates: str = TOLERATED[0],
 ) -> dict[str, str]:
     """Return the group with the trait of its selector, if it has one.
 
@@ -66,9 +75,11 @@ def compile_group(
 
     :param group_name: name of the group in error messages
     :param declarations: the attributes that selectors may use
+    :param tolerates: what a group without ``accel:tolerates`` accepts
     :raises InvalidDeviceProfile: the selector or a quantity is invalid, or the group
         has a trait of a selector without the selector
     """
+    group = _compile_tolerance(group, tolerates)
     computed = list_computed_traits(group)
     keys = {key: value for key, value in group.items() if key not in computed}
     for key in _QUANTITIES.keys() & keys.keys():
@@ -92,6 +103,15 @@ def compile_group(
         reason = f'{group_name}: {KEY}: {error.text}'
         raise InvalidDeviceProfile(reason=reason.rstrip('.')) from None
     return {**keys, f'trait:{selector.trait}': 'required'}
+
+
+def _compile_tolerance(group: Mapping[str, str], default: str) -> Mapping[str, str]:
+    """Return the group with the trait of degraded devices, if it refuses them."""
+    if TOLERATES in group:
+        group = {key: item for key, item in group.items() if key != _TAINT}
+    if group.get(TOLERATES, default) == TOLERATED[0]:
+        return group
+    return {**group, _TAINT: 'forbidden'}
 
 
 def join_selectors(group: Mapping[str, str]) -> str | None:

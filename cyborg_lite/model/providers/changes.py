@@ -28,6 +28,7 @@ _GENERATED: Final = re.compile(
     r'|CUSTOM_[A-Z]+_PRODUCT_ID_[0-9A-F]{4,}'
     r'|CUSTOM_FPGA_(FUNCTION_ID|REGION)_[A-Z]+_[0-9A-F]{8,}'
     r'|CUSTOM_CYBORG_SEL_[0-9A-F]{24}'
+    r'|CUSTOM_CYBORG_DEGRADED'
 )
 
 # Resource classes of the drivers. Those that an operator names are in the record.

@@ -18,6 +18,7 @@ from cyborg_lite.model.inventory.attribute_keys import GROUP_SIZE
 from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.jobs import Owner
 from cyborg_lite.model.providers.providers import ProviderRow
+from cyborg_lite.model.traits import DEGRADED
 from tests.builders.provider_rows import add_device, change_deployable, change_device
 from tests.builders.reports import card, with_root
 from tests.builders.rows import HOST, add_arqs, add_card
@@ -90,6 +91,13 @@ def test_provider_row_unusable_device_is_fully_reserved(
     rp_uuid = add_device(database, HOST, 'gpu', num_accelerators=4)
     change_device(database, rp_uuid, **columns)
     assert read_only_row(database).reserved == reserved
+
+
+def test_degraded_device_has_trait(database: Database) -> None:
+    rp_uuid = add_device(database, HOST, 'gpu')
+    assert DEGRADED not in read_only_row(database).traits
+    change_device(database, rp_uuid, health='degraded')
+    assert DEGRADED in read_only_row(database).traits
 
 
 def test_provider_row_reserved_never_exceeds_total(database: Database) -> None:

@@ -5,9 +5,11 @@ import pytest
 
 from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model.inventory import typed_attributes
+from cyborg_lite.model.profiles.device_profiles import Group
 from cyborg_lite.model.profiles.selector_grammar import parse_selector
 from cyborg_lite.model.profiles.selector_keys import compile_group, find_selector
 from cyborg_lite.model.profiles.selectors import matches
+from cyborg_lite.model.traits import DEGRADED
 
 GROUP = {'resources:PGPU': '1', 'accel:selector': 'device.memory_mib >= 40GiB'}
 TRAIT = f'trait:{parse_selector(GROUP["accel:selector"]).trait}'
@@ -76,3 +78,35 @@ def test_find_selector_ignores_bitstream_of_image() -> None:
     assert selector is not None
     assert 'loads_' not in selector.text
     assert find_selector(compile_keys(function_id='f')) is not None
+
+
+# --- taints ---
+
+
+TAINT = f'trait:{DEGRADED}'
+
+
+@pytest.mark.parametrize(
+    ('key', 'default', 'is_refused'),
+    [
+        ('', 'degraded', False),
+        ('', 'none', True),
+        ('none', 'degraded', True),
+        ('degraded', 'none', False),
+    ],
+)
+def test_group_without_toleration_refuses_degraded_devices(
+    key: str, default: str, *, is_refused: bool
+) -> None:
+    group = {'resources:PGPU': '1', **({'accel:tolerates': key} if key else {})}
+    compiled = compile_group('groups[0]', group, (), default)
+    assert (compiled.get(TAINT) == 'forbidden') is is_refused
+    assert Group.parse(compiled).requirements.forbidden == (
+        frozenset({DEGRADED}) if is_refused else frozenset()
+    )
+
+
+def test_changed_toleration_replaces_trait() -> None:
+    compiled = compile_keys(tolerates='none')
+    changed = {**compiled, 'accel:tolerates': 'degraded'}
+    assert TAINT not in compile_group('groups[0]', changed, ())
