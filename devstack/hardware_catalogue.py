@@ -49,16 +49,23 @@ ends a rule.
 Action                 Effect
 =====================  ===============================================================
 ``note``               an entry in the history of the device
-``degrade``            health ``degraded``; the device is still offered
+``degrade``            health ``degraded``; the device is offered, except to groups of
+                       device profiles that refuse it with ``accel:tolerates``
 ``withhold``           health ``withheld``, or ``failed`` if the severity is ``fatal``,
                        until the rule does not hold any more
+``reset-and-retest``   health ``withheld`` until a reset with proof, see
+                       :doc:`cleaning`; an idle device is reset at once, another one
+                       after its use. A failed reset is a quarantine. So is a rule that
+                       holds again within 24 hours, and a device that is divided
 ``quarantine``         no new instance gets the device until an operator runs
                        ``openstack accelerator device clear``; a card with a serial
                        number keeps the quarantine in another slot or host
 =====================  ===============================================================
 
-ARQs keep a withheld or quarantined device. ``cyborg-lite-agent acknowledge`` clears
-what the rules have counted. A reboot of the host clears it, too, but no quarantine.
+ARQs keep a withheld or quarantined device. ``openstack accelerator device reset``
+resets a device, and ends the rules that await it. ``cyborg-lite-agent acknowledge``
+clears what the rules have counted. A reboot of the host clears it, too, but no
+quarantine.
 
 Files ``*.yaml`` in ``[agent] hardware_directory`` change single fields of a rule, add a
 rule, or remove a rule with ``null``. The agent does not start with an invalid file::

@@ -139,6 +139,7 @@ class AgentService:
         self._start_monitor(monitor, reporter, repair)
         LOG.info('Enabled drivers: %s', ', '.join(resources.drivers) or 'none')
         cleaning = Cleaning(discovery, self._cache, locks)
+        cleaning.on_reset = self._health.record_reset
         self._gate.check_queues()
         services = preparation, programming, recovery, cleaning, modes, monitor
         self._gate.set_services(Dispatcher(AGENTS, (*services, reporter)))
@@ -237,8 +238,8 @@ class AgentService:
 
     def _report_event(self, event: NewEvent) -> None:
         """Store an event of a device, unless the conductor still has to get it."""
-        is_quarantine = event.kind is HostEventKind.QUARANTINE
-        if not is_quarantine or not self._journal.has_unsent(event.kind, event.address):
+        is_request = event.kind in (HostEventKind.QUARANTINE, HostEventKind.RESET)
+        if not is_request or not self._journal.has_unsent(event.kind, event.address):
             self._journal.append([event])
 
     def _start_loop(self, name: str, loop: Callable[[], None]) -> None:

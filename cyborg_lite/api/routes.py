@@ -46,6 +46,7 @@ ROUTES: Final[Mapping[str, type[Resource]]] = {
     '/v2/devices/{uuid}/cleanings': cleanings.CleaningCollection,
     '/v2/devices/{uuid}/cleanings/retry': cleanings.RetryCleaning,
     '/v2/devices/{uuid}/cleanings/accept': cleanings.AcceptUnits,
+    '/v2/devices/{uuid}/reset': cleanings.ResetDevice,
     '/v2/hosts': hosts.HostCollection,
     '/v2/hosts/{name}': hosts.HostResource,
     '/v2/hosts/{name}/topology': hosts.HostTopologyResource,

@@ -183,6 +183,34 @@ class RetryClean(ListCommand):
         return build_rows(_UNIT_COLUMNS, _read_cleanings(self.api, uuid)['units'])
 
 
+class ResetDevice(ListCommand):
+    """Reset the free units of a device with proof, and list the units.
+
+    The data of an NVMe drive is erased. No instance gets a unit until its cleaning run
+    has succeeded.
+    """
+
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        _add_device(parser)
+        parser.add_argument(
+            '--unit', metavar='<unit>', help='Only this unit (default: all free units)'
+        )
+        parser.add_argument(
+            '--force',
+            metavar='<name>',
+            help='Who decides to reset free units while instances have others',
+        )
+        waiting.add_wait_options(parser)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        uuid = parsed_args.device
+        values = {'unit': parsed_args.unit, 'force': parsed_args.force}
+        body = {name: value for name, value in values.items() if value}
+        self.api.call('POST', _build_path(uuid, 'reset'), body=body)
+        self.wait(parsed_args)
+        return build_rows(_UNIT_COLUMNS, _read_cleanings(self.api, uuid)['units'])
+
+
 class AcceptClean(ApiCommand):
     """Declare units of a device clean. The service records the name.
 

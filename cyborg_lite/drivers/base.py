@@ -234,7 +234,8 @@ class CleansHandles(Protocol):
 
         :param name: of a step that ``list_clean_steps`` has returned
         :param abort: set when an operator cancels the run; only for abortable steps
-        :returns: the tool with its version, for the record; empty: no tool was needed
+        :returns: the proof for the record: the tool with its version, or what was
+            compared; empty: nothing
         :raises DeviceBusy: the unit is in use; nothing has changed
         :raises CleanAborted: the step ended because of ``abort``
         :raises DriverError: the step failed; the unit is withheld

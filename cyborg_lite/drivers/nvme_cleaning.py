@@ -20,7 +20,6 @@ from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.host.tools import ToolRunner, run_or_raise
 from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 from cyborg_lite.model.devices.cleaning import CleanStep
-from cyborg_lite.model.inventory.host_report import CleaningPolicy
 
 _HOST_DRIVER: Final = 'nvme'
 _QUERY_SECONDS: Final = 60.0
@@ -45,17 +44,6 @@ class CleanMethod(enum.StrEnum):
 
 
 OPTIONS: Final[Sequence[cfg.Opt]] = (
-    cfg.StrOpt(
-        'cleaning',
-        default=CleaningPolicy.AFTER_USE.value,
-        choices=[policy.value for policy in CleaningPolicy],
-        help="""
-When a drive is erased: after each use, `always` (also before its first use), or
-`never`. With `one-time` a drive is withheld after its first use until an
-operator has it cleaned. A device profile can replace the value with
-accel:cleaning. With `never` the next instance can read what the last one left.
-""",
-    ),
     cfg.StrOpt(
         'clean_method',
         default=CleanMethod.AUTO.value,
@@ -136,7 +124,7 @@ class NvmeCleaner:
         raise DriverError(reason=reason)
 
     def run_step(self, function: PciFunction, name: str) -> str:
-        """Run a step; return the tool with its version."""
+        """Run a step; return its proof: the tool with its version."""
         controller = check_unused(function)
         if name == _VERIFY.name:
             return ''

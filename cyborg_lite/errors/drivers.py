@@ -23,6 +23,13 @@ class DeviceGone(DriverError):
     message = 'Device {address} does not answer.'
 
 
+class ResetFailed(DriverError):
+    """A device is not the same after its reset as before."""
+
+    message = 'Device {address} has not come back from its reset: {reason}.'
+    advice = 'Read the kernel log of the host, then test the device or replace it.'
+
+
 class ToolTimedOut(DriverError):
     """A host tool was killed at its timeout. The state of the device is unknown."""
 

@@ -21,6 +21,12 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
             'POST /v2/devices/{uuid}/cleanings/retry',
         ),
         base.build_rule(
+            'cyborg:cleaning:reset',
+            base.ADMIN,
+            'Reset the free units of a device.',
+            'POST /v2/devices/{uuid}/reset',
+        ),
+        base.build_rule(
             'cyborg:cleaning:accept',
             base.ADMIN,
             'Declare units clean although no cleaning run has succeeded.',

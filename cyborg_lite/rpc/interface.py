@@ -441,6 +441,14 @@ class Conductor(Protocol):
         :raises CleaningRefused: no selected handle waits for an operator
         """
 
+    def reset_device(self, context: RequestContext, selection: UnitSelection) -> str:
+        """Clean attach handles that no ARQ has; return the operation.
+
+        :raises DeviceNotFound: the device does not exist
+        :raises CleaningRefused: no selected handle is free and has cleaning steps, or
+            an ARQ has a handle and the selection has no name
+        """
+
     def accept_units(
         self, context: RequestContext, selection: UnitSelection, actor: str
     ) -> int:

@@ -16,7 +16,7 @@ from cyborg_lite.agent.devices.cleaning import check_steps
 from cyborg_lite.drivers.base import CleansHandles, Driver
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.errors.drivers import DriverError
-from cyborg_lite.model.devices.cleaning import MAX_TOOL
+from cyborg_lite.model.devices.cleaning import MAX_PROOF
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.testing.driver_checks import (
@@ -59,9 +59,9 @@ def check_clean_is_repeatable(bench: Bench, root: Path) -> None:
     before = discover(driver)
     for handle in _list_handles(driver):
         for successor in (driver, driver, bench.make(host)):
-            for tool in _clean(successor, handle):
-                is_text = isinstance(tool, str) and len(tool) <= MAX_TOOL
-                message = f'a step must return text of at most {MAX_TOOL} characters'
+            for proof in _clean(successor, handle):
+                is_text = isinstance(proof, str) and len(proof) <= MAX_PROOF
+                message = f'a step must return text of at most {MAX_PROOF} characters'
                 expect(is_text, message)
     expect(discover(driver) == before, 'a cleaning run changes the reported devices')
 
@@ -152,7 +152,7 @@ def _list_handles(driver: Driver) -> list[AllocatedHandle]:
 
 
 def _clean(driver: Driver, handle: AllocatedHandle) -> list[str]:
-    """Run all steps and return their tools."""
+    """Run all steps and return their proofs."""
     cleaning = _as_cleaning(driver)
     abort = threading.Event()
     return [

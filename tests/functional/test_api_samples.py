@@ -163,19 +163,23 @@ def _cleanings(recorder: Recorder, cloud: KeystoneCloud, path: str) -> None:
     recorder.ask('list_device_cleanings', path)
     _set_clean_state(cloud, 'used')
     recorder.ask('retry_device_cleanings', f'{path}/retry', {'unit': unit})
+    _set_clean_state(cloud, 'used', 'after-use')
+    reset_path = path.replace('cleanings', 'reset')
+    recorder.ask('reset_device', reset_path, {'unit': unit})
     # The driver has no cleaning steps.
     _set_clean_state(cloud, 'clean')
 
 
-def _set_clean_state(cloud: KeystoneCloud, state: str) -> str:
+def _set_clean_state(cloud: KeystoneCloud, state: str, policy: str = 'never') -> str:
     """Set the state of the first unit; return its key."""
     with closing(sqlite3.connect(cloud.directory / 'db.sqlite')) as database, database:
         ((number, key),) = database.execute(
             'SELECT id, key FROM attach_handles ORDER BY id LIMIT 1'
         ).fetchall()
-        values = state, number
+        values = state, policy, number
         database.execute(
-            'UPDATE attach_handles SET clean_state = ? WHERE id = ?', values
+            'UPDATE attach_handles SET clean_state = ?, cleaning = ? WHERE id = ?',
+            values,
         )
     return str(key)
 

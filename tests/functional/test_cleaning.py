@@ -94,7 +94,7 @@ def test_failed_clean_is_retried_before_next_bind(host: DriveHost) -> None:
         'failed',
     ]
     assert [step['name'] for step in latest['steps']] == ['sanitize-crypto', 'verify']
-    assert latest['steps'][0]['tool'] == 'nvme version 2.8 (git 2.8)'
+    assert latest['steps'][0]['proof'] == 'nvme version 2.8 (git 2.8)'
     assert latest['finished_at'] >= latest['started_at']
     assert host.providers() == before
     second = boot(host)

@@ -59,6 +59,9 @@ class FakeKernel:
         self.root = root
         self.written: list[tuple[str, str]] = []  # path or tool, and text
         self.library_open = 0  # times that sriov-manage finds NVML in use
+        # What each reset writes to files of its function, by name: a fault.
+        self.reset_effects: dict[str, bytes] = {}
+        self.probe_effects: dict[Path, str] = {}  # the same of a bind to a driver
         self._failures: list[_Failure] = []
         self._hangs: list[tuple[str, threading.Event]] = []
         self._broken: list[str] = []  # parts of paths
@@ -78,6 +81,8 @@ class FakeKernel:
             (rf'{_DEVICES}/{_ADDRESS}/sriov_numvfs', self._set_number),
             (rf'{_DEVICES}/{_ADDRESS}/sriov_drivers_autoprobe', self._set_autoprobe),
             (rf'{_DEVICES}/{_ADDRESS}/reset', self._reset),
+            (r'sys/bus/pci/drivers/[\w-]+/unbind', self._unbind),
+            (r'sys/bus/pci/drivers_probe', self._probe),
             (rf'{_DEVICES}/{_ADDRESS}/qat/state', self._modes.set_state),
             (rf'{_DEVICES}/{_ADDRESS}/qat/cfg_services', self._modes.set_services),
         )
@@ -304,6 +309,22 @@ class FakeKernel:
     def _reset(self, path: str, text: str) -> None:
         if text != '1':
             raise fail(errno.EINVAL)
+        for name, content in self.reset_effects.items():
+            (self.root / path).with_name(name).write_bytes(content)
+
+    def _unbind(self, path: str, text: str) -> None:
+        if not (self.root / path).with_name(text).exists():
+            raise fail(errno.ENODEV)
+        with self._tree_lock:
+            self._bindings.attach(text, '')
+
+    def _probe(self, path: str, text: str) -> None:
+        if not (self.root / _DEVICES / text).exists():
+            raise fail(errno.ENODEV)
+        with self._tree_lock:
+            self._bindings.detach(text)
+            for file, content in self.probe_effects.items():
+                file.write_text(content)
 
     def _set_autoprobe(self, path: str, text: str) -> None:
         (self.root / path).write_text(f'{text}\n')

@@ -22,14 +22,14 @@ class Bindings:
         self._former_drivers: dict[str, str] = {}  # by address
         self._hidden: dict[str, list[tuple[Path, Path]]] = {}  # places, old and new
 
-    def attach(self, address: str) -> None:
-        """Bind a function to vfio-pci, unless a guest has it already."""
+    def attach(self, address: str, driver: str = _GUEST_DRIVER) -> None:
+        """Bind a function to a driver, unless it has left its former one already."""
         if address in self._former_drivers:
             return
         link = self._root / _DEVICES / address / 'driver'
         self._former_drivers[address] = link.resolve().name if link.exists() else ''
         self._hide(address)
-        self._set_driver(address, _GUEST_DRIVER)
+        self._set_driver(address, driver)
 
     def detach(self, address: str) -> None:
         """Return a function to its former driver."""

@@ -29,9 +29,10 @@ from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.devices import CleanAborted
 from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError
 from cyborg_lite.model.devices.cleaning import (
+    MAX_PROOF,
     MAX_STEP_NAME,
     MAX_STEPS,
-    MAX_TOOL,
+    RESET_STEP,
     CleanOrder,
     CleanProgress,
     CleanProgressState,
@@ -85,6 +86,9 @@ class Cleaning:
         self._session = secrets.token_hex(8)
         self._guard = threading.Lock()
         self._runs: dict[str, _Run] = {}  # the latest, by uuid of the handle
+        # Called with the address of a device that was reset, and why it is not the same
+        # as before; empty: it is.
+        self.on_reset: Callable[[str, str], None] = lambda address, fault: None
 
     @serves_host(Agents.read_cleaning)
     def read(self, order: CleanOrder) -> CleanProgress:
@@ -195,6 +199,8 @@ class Cleaning:
             self._end(run, CleanProgressState.WAITING, _LOCKED)
         except CyborgError as error:
             LOG.error('Cleaning unit %s failed: %s', handle.key, error.text)
+            if handle.key == handle.control_address:
+                self.on_reset(handle.control_address, error.text)
             self._end(run, CleanProgressState.FAILED, error.text)
         except Exception:  # a bug in a driver must not leave the clean running for ever
             LOG.exception('Cleaning unit %s failed', handle.key)
@@ -222,14 +228,17 @@ class Cleaning:
         self._record(run, result)
         abort = run.abort if step.abortable else threading.Event()
         try:
-            tool = driver.run_clean_step(handle, step.name, abort)
+            proof = driver.run_clean_step(handle, step.name, abort)
         except CyborgError as error:
             finished, text = datetime.now(UTC), error.text[:REASON_MAX_LENGTH]
             self._record(run, replace(result, finished_at=finished, error=text))
             raise
         self._record(
-            run, replace(result, finished_at=datetime.now(UTC), tool=_clip(tool))
+            run, replace(result, finished_at=datetime.now(UTC), proof=_clip(proof))
         )
+        # The reset of a virtual function does not concern the device.
+        if step.name == RESET_STEP and handle.key == handle.control_address:
+            self.on_reset(handle.control_address, '')
 
     def _record(self, run: _Run, result: CleanStepResult) -> None:
         with self._guard:
@@ -243,9 +252,9 @@ class Cleaning:
             run.ended_at = self._read_clock()
 
 
-def _clip(tool: str) -> str:
-    """Return the printable characters of a tool version that can be stored."""
-    return ''.join(filter(str.isprintable, tool))[:MAX_TOOL]
+def _clip(proof: str) -> str:
+    """Return the printable characters of a proof that can be stored."""
+    return ''.join(filter(str.isprintable, proof))[:MAX_PROOF]
 
 
 def check_steps(steps: Sequence[CleanStep]) -> None:

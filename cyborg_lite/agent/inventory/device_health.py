@@ -34,6 +34,8 @@ LOG = log.getLogger(__name__)
 
 _FILE: Final = 'device_health.json'
 _DIRECTORY: Final = 'acknowledged'  # of the state directory: one empty file per card
+_AGAIN: Final = 'It has occurred again after a reset.'
+_RESET_HELPS: Final = 86_400.0  # seconds; a rule that holds earlier is a quarantine
 _MAX_RECENT: Final = 100  # increases of one signal of a device
 _RANKS: Final = (
     Health.OK,
@@ -46,6 +48,7 @@ _RANKS: Final = (
 )
 _EVENTS: Final = {
     Action.NOTE: HostEventKind.NOTED,
+    Action.RESET: HostEventKind.RESET,
     Action.QUARANTINE: HostEventKind.QUARANTINE,
 }
 
@@ -59,6 +62,10 @@ class _Signals:
     # Seconds since boot and increase within the longest window.
     recent: dict[str, list[tuple[float, int]]] = field(default_factory=dict)
     since: dict[str, str] = field(default_factory=dict)  # UTC, by rule that holds
+    # Names of rules that hold until a reset of the device is proven.
+    awaiting_reset: list[str] = field(default_factory=list)
+    # Seconds since boot of the last proven reset, by rule that it has ended.
+    resets: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -125,6 +132,27 @@ class DeviceHealth:
             addresses = {self._count_line(content, line) for line in lines} - {''}
             if lines:
                 self._finish(content, sorted(addresses), changed=True)
+
+    def record_reset(self, address: str, fault: str) -> None:
+        """End the rules that a reset of a device ends, or quarantine the device.
+
+        :param fault: why the reset is not proven; empty: it is
+        """
+        with self._guard:
+            content = self._open()
+            signals = content.devices.get(address)
+            if signals is None or not signals.awaiting_reset:
+                return
+            if fault:
+                reason = f'Its reset has failed: {fault}'
+                self.report(NewEvent(HostEventKind.QUARANTINE, address, reason=reason))
+                return
+            for name in signals.awaiting_reset:
+                signals.resets[name] = self._clock()
+                if name in self._rules.rules:
+                    signals.recent.pop(self._rules.rules[name].signal, None)
+            signals.awaiting_reset.clear()
+            self._finish(content, [address], changed=True)
 
     def amend(self, result: DiscoveryResult) -> DiscoveryResult:
         """Add the health that the rules require to a discovery result."""
@@ -233,6 +261,8 @@ class DeviceHealth:
             for rule in new_rules or ():
                 reason, kind = _describe(rule, signals), _EVENTS.get(rule.action)
                 LOG.warning('Device %s, action %s: %s', address, rule.action, reason)
+                if self._has_reset_failed(rule, signals):
+                    kind, reason = HostEventKind.QUARANTINE, f'{reason} {_AGAIN}'
                 if kind is not None:
                     self.report(NewEvent(kind, address, reason=reason))
             has_news |= new_rules is not None
@@ -256,6 +286,8 @@ class DeviceHealth:
             del signals.since[name]
         for rule in new_rules:
             signals.since[rule.name] = self._date(rule, signals)
+            if rule.action is Action.RESET and rule.name not in signals.awaiting_reset:
+                signals.awaiting_reset.append(rule.name)
         return new_rules if new_rules or former_names else None
 
     def _list_reached(self, signals: _Signals) -> list[HealthRule]:
@@ -264,7 +296,13 @@ class DeviceHealth:
             rule
             for rule in self._rules.rules.values()
             if self._measure(rule, signals) >= rule.threshold
+            or rule.name in signals.awaiting_reset
         ]
+
+    def _has_reset_failed(self, rule: HealthRule, signals: _Signals) -> bool:
+        """Return True if a rule holds again soon after a reset has ended it."""
+        last = signals.resets.get(rule.name)
+        return last is not None and self._clock() - last < _RESET_HELPS
 
     def _measure(self, rule: HealthRule, signals: _Signals) -> int:
         """Return the number that a rule compares with its threshold."""
@@ -308,6 +346,7 @@ class DeviceHealth:
             LOG.info('The errors of %s are acknowledged', address)
             if address in content.devices:
                 content.devices[address].recent.clear()
+                content.devices[address].awaiting_reset.clear()
         return addresses
 
 

@@ -26,7 +26,7 @@ class _CleaningResource(Resource):
         """Return the units that the path and the body select."""
         uuid = call.parse_identifier(self.identifier, DeviceNotFound)
         body: Mapping[str, Any] = getattr(call, 'body', None) or {}
-        return UnitSelection(uuid, body.get('unit', ''))
+        return UnitSelection(uuid, body.get('unit', ''), body.get('force', ''))
 
 
 class CleaningCollection(_CleaningResource):
@@ -94,3 +94,22 @@ class AcceptUnits(_CleaningResource):
         if not name or not is_storable(name):
             raise InvalidInput(reason='name must be text without NUL characters.')
         self.conductor.accept_units(call.caller, self._select(call), name)
+
+
+class ResetDevice(_CleaningResource):
+    """``/v2/devices/{uuid}/reset``"""
+
+    @expose(status=HTTPStatus.ACCEPTED, errors=(404, 409))
+    @requires('cyborg:cleaning:reset')
+    @since(V2_7)
+    @accepts(body=schemas.RESET)
+    def post(self, call: Call) -> None:
+        """Reset the free units of a device, and prove that they are the same.
+
+        The service runs the cleaning steps of each free unit, and of the units that
+        wait for an operator. An NVMe drive is erased. No instance gets a unit until its
+        steps have succeeded. The response is 409 while ARQs have units of the device,
+        unless ``force`` names who decides. ARQs keep their units in any case.
+        """
+        operation = self.conductor.reset_device(call.caller, self._select(call))
+        call.locate_operation(operation)

@@ -30,3 +30,16 @@ ACCEPT: Final = Schema(
         'examples': [{'name': 'operator', 'unit': '0000:c2:00.0'}],
     }
 )
+
+RESET: Final = Schema(
+    {
+        'type': ['object', 'null'],
+        'properties': {
+            'unit': _UNIT,
+            'force': {'type': 'string', 'minLength': 1, 'maxLength': MAX_ACTOR},
+        },
+        'additionalProperties': False,
+        'examples': [{'unit': '0000:c2:00.0'}, {'force': 'operator'}],
+    },
+    optional=True,
+)

@@ -28,7 +28,7 @@ class UnitView(View):
 
 
 class CleanStepView(View):
-    """A step that has started. The tool is null if the step needs none.
+    """A step that has started, and its proof: a tool, or what was compared.
 
     Only administrators see the UUIDs in ``error``.
     """
@@ -36,7 +36,7 @@ class CleanStepView(View):
     name = str
     started_at = datetime
     finished_at = nullable(datetime)
-    tool = TEXT_OR_NULL
+    proof = TEXT_OR_NULL
     error = REASON_OR_NULL
 
 

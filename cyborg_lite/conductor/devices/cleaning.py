@@ -205,6 +205,23 @@ class CleaningService:
         self._start(selection, actor, operation)
         return operation.uuid
 
+    @serves(Conductor.reset_device)
+    def reset(self, context: RequestContext, selection: UnitSelection) -> str:
+        """Clean free units of a device; return the operation."""
+        operation = build_operation(
+            context,
+            OperationKind.CLEANING,
+            SubjectType.DEVICE,
+            selection.device_uuid,
+            unit=selection.unit,
+        )
+        actor = selection.name or context.user_id or 'unknown'
+        number = self._database.write(
+            cleanings.reset_units, selection, actor, operation
+        )
+        LOG.info('%s resets %d units: %s', actor, number, selection)
+        return operation.uuid
+
     def restart(
         self,
         context: RequestContext,

@@ -28,7 +28,7 @@ from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
 from cyborg_lite.model.devices.cleaning import choose_policy
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.facts import name_suffix
-from cyborg_lite.model.inventory.host_report import CleaningPolicy
+from cyborg_lite.model.inventory.host_report import CleaningPolicy, HandleType
 from cyborg_lite.model.profiles.device_profiles import AttachTarget, Group
 
 _ROOT: Final = aliased(Deployable)
@@ -47,8 +47,16 @@ def _is_for_guest(group: Any) -> bool:
     return Group.parse(group).attach_target is AttachTarget.VM
 
 
-def _choose_policy(policy: str, group: Any) -> CleaningPolicy:
-    return choose_policy(CleaningPolicy(policy), Group.parse(group))
+def _choose_policy(
+    policy: str, group: Any, handle_type: str, managed: bool
+) -> CleaningPolicy:
+    # Nova rebinds the functions that outlive their instance.
+    has_steps = policy != CleaningPolicy.NEVER or (
+        handle_type == HandleType.PCI and managed
+    )
+    return choose_policy(
+        CleaningPolicy(policy), Group.parse(group), has_steps=has_steps
+    )
 
 
 _HANDLE: Final = Record(
@@ -66,7 +74,13 @@ _HANDLE: Final = Record(
     changed=func.coalesce(LoadedRegion.changed_by_bind, false()),
     for_guest=From(_is_for_guest, Arq.device_profile_group),
     instance_uuid=func.coalesce(Arq.instance_uuid, ''),
-    cleaning=From(_choose_policy, AttachHandle.cleaning, Arq.device_profile_group),
+    cleaning=From(
+        _choose_policy,
+        AttachHandle.cleaning,
+        Arq.device_profile_group,
+        AttachHandle.type,
+        AttachHandle.managed,
+    ),
 )
 _HANDLES: Final = (
     _HANDLE.select()

@@ -46,6 +46,7 @@ from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.devices import CleaningRefused, DeviceNotFound
 from cyborg_lite.errors.drivers import DeviceBusy
 from cyborg_lite.model.devices.cleaning import (
+    CONDUCTOR_ACTOR,
     OPERATOR_STATES,
     CleaningRecord,
     CleaningState,
@@ -63,12 +64,14 @@ from cyborg_lite.model.devices.cleaning import (
 )
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.jobs import CleanPayload, Job
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.operations import NewOperation, OperationKind
 from cyborg_lite.model.queries import LATEST_FIRST, Page, Query
 
 _MAX_STEP_TEXT: Final = 64  # characters, as the column of the job
+_MAX_NAMED: Final = 10  # ARQs
 _ACCEPTED: Final = 'Declared clean by an operator; no step has run.'
 
 _HANDLE: Final = Record(AllocatedHandle, AttachHandle, Device, **HANDLE_FIELDS)
@@ -94,6 +97,14 @@ _UNITS: Final = (
 )
 _DIRTY: Final = and_(
     AttachHandle.arq_uuid.is_(None), AttachHandle.clean_state == CleanState.DIRTY
+)
+_RESETTABLE: Final = and_(
+    AttachHandle.arq_uuid.is_(None),
+    AttachHandle.clean_state.in_((CleanState.CLEAN, *OPERATOR_STATES)),
+    AttachHandle.cleaning != CleaningPolicy.NEVER,
+    AttachHandle.in_use.is_(False),
+    AttachHandle.missing.is_(False),
+    AttachHandle.preparing.is_(False),
 )
 
 
@@ -330,11 +341,68 @@ def retry_cleaning(
     :raises CleaningRefused: no selected unit waits for an operator
     """
     rows = _lock_waiting(session, selection, 'clean')
+    _start_jobs(session, rows, actor, operation)
+    return len(rows)
+
+
+def reset_units(
+    session: Session,
+    selection: UnitSelection,
+    actor: str,
+    operation: NewOperation | None = None,
+) -> int:
+    """Clean units that no ARQ has; return their number.
+
+    :raises DeviceNotFound: no device has the uuid
+    :raises CleaningRefused: no selected unit is free and has cleaning steps, or an ARQ
+        has a unit and the selection has no name
+    """
+    uuid, selected = selection.device_uuid, _select_units(session, selection)
+    rows = session.execute(selected.with_for_update(of=AttachHandle)).all()
+    users = [row.arq_uuid for row in rows if row.arq_uuid]
+    if users and not selection.name:
+        reason = f'ARQs use it: {", ".join(users[:_MAX_NAMED])}.'
+        raise CleaningRefused(uuid=uuid, action='reset', reason=reason)
+    free = session.execute(selected.where(_RESETTABLE)).all()
+    if not free:
+        reason = 'none is free and has cleaning steps.'
+        raise CleaningRefused(uuid=uuid, action='reset', reason=reason)
+    _start_jobs(session, free, actor, operation)
+    return len(free)
+
+
+def request_reset(session: Session, is_device: ColumnElement[bool]) -> bool:
+    """Reset a device that a health rule withholds, unless an ARQ has it.
+
+    The cleaning run after the release resets a device in use.
+
+    :returns: False: no unit of the device is the device itself and has cleaning steps
+    """
+    is_whole = and_(
+        AttachHandle.key == Device.control_address,
+        AttachHandle.cleaning != CleaningPolicy.NEVER,
+    )
+    units = _UNITS.where(is_device, is_whole)
+    rows = session.execute(units.with_for_update(of=AttachHandle)).all()
+    # Only an operator offers a unit again that waits for one.
+    is_clean = AttachHandle.clean_state == CleanState.CLEAN
+    free = session.execute(units.where(_RESETTABLE, is_clean)).all()
+    _start_jobs(session, free, CONDUCTOR_ACTOR, None)
+    return bool(rows)
+
+
+def _start_jobs(
+    session: Session,
+    rows: Sequence[AnyRow],
+    actor: str,
+    operation: NewOperation | None,
+) -> None:
     for row in rows:
         job = queue.clean_job(row.uuid, row.hostname, actor)
         queue.add_job(session, replace(job, operation=operation))
     _set_state(session, _is_any(rows), CleanState.DIRTY)
-    return len(rows)
+    for hostname in {row.hostname for row in rows}:
+        queue.add_job(session, queue.placement_sync_job(hostname))
 
 
 def accept_units(session: Session, selection: UnitSelection, actor: str) -> int:
@@ -368,12 +436,7 @@ def _lock_waiting(
     session: Session, selection: UnitSelection, action: str
 ) -> Sequence[AnyRow]:
     """Lock and return the selected units that wait for an operator."""
-    uuid = selection.device_uuid
-    if session.scalar(select(Device.id).where(Device.uuid == uuid)) is None:
-        raise DeviceNotFound(uuid=uuid)
-    selected = _UNITS.where(Device.uuid == uuid)
-    if selection.unit:
-        selected = selected.where(AttachHandle.key == selection.unit)
+    uuid, selected = selection.device_uuid, _select_units(session, selection)
     waiting = selected.where(AttachHandle.clean_state.in_(OPERATOR_STATES))
     rows = session.execute(waiting.with_for_update(of=AttachHandle)).all()
     if not rows:
@@ -381,6 +444,23 @@ def _lock_waiting(
         reason = f'{", ".join(units)}.' if units else 'it has no such unit.'
         raise CleaningRefused(uuid=uuid, action=action, reason=reason)
     return rows
+
+
+# Any: the columns of _UNITS.
+def _select_units(
+    session: Session, selection: UnitSelection
+) -> Select[*tuple[Any, ...]]:
+    """Return a SELECT of units of a device.
+
+    :raises DeviceNotFound: no device has the uuid
+    """
+    uuid = selection.device_uuid
+    if session.scalar(select(Device.id).where(Device.uuid == uuid)) is None:
+        raise DeviceNotFound(uuid=uuid)
+    selected = _UNITS.where(Device.uuid == uuid)
+    if selection.unit:
+        selected = selected.where(AttachHandle.key == selection.unit)
+    return selected
 
 
 def _is_any(rows: Sequence[AnyRow]) -> ColumnElement[bool]:

@@ -33,7 +33,7 @@ from cyborg_lite.db.core.tables import (
     Service,
     now,
 )
-from cyborg_lite.db.devices import hold
+from cyborg_lite.db.devices import cleanings, hold
 from cyborg_lite.db.inventory import agents, device_events
 from cyborg_lite.db.inventory.handles import list_owners
 from cyborg_lite.db.jobs import administration, operations, outbox, queue
@@ -383,6 +383,9 @@ def _record(
     on_device = Device.hostname == host, Device.control_address == event.address
     if event.kind is HostEventKind.QUARANTINE:
         device_events.quarantine(session, and_(*on_device), event.reason)
+    elif event.kind is HostEventKind.RESET:
+        if not cleanings.request_reset(session, and_(*on_device)):
+            device_events.quarantine(session, and_(*on_device), event.reason)
     elif event.kind is HostEventKind.NOTED:
         details = EventDetails(reason=event.reason)
         device_events.add_events(

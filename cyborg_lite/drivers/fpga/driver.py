@@ -8,17 +8,22 @@ regions separately, each region is scheduled.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.pci.driver import PciDriver
+from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.bitstreams import bitstreams
+from cyborg_lite.model.devices.cleaning import CleanStep
+from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
     Deployable,
     DiscoveryResult,
     Health,
 )
+
+BLANK: Final = CleanStep('blank', 'the logic of the last instance', seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,19 @@ class FpgaDriver(PciDriver):
         device = self.build_device(function, self.build_tree(card), health, cause)
         reason = card.fault or f'given to guests as {", ".join(card.guest_addresses)}'
         return self.build_result(function, reason, device)
+
+    def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
+        """Return the steps; the first one removes the logic of the last instance."""
+        steps = super().list_clean_steps(handle)
+        obstacle = self.find_blank_obstacle()
+        if obstacle:
+            reason = f'{obstacle}, so the next instance would get the logic of the last'
+            raise DriverError(reason=f'{reason} one.')
+        return BLANK, *steps
+
+    def find_blank_obstacle(self) -> str:
+        """Return why no bitstream without logic can be loaded; empty: one can."""
+        return f'{self.NAME} loads no bitstreams'
 
     def build_whole(self, function: PciFunction) -> Deployable:
         return self.build_tree(self.read_card(function))

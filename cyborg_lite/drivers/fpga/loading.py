@@ -12,6 +12,7 @@ from oslo_log import log
 
 from cyborg_lite.drivers.base import Options
 from cyborg_lite.drivers.fpga.driver import (
+    BLANK,
     FpgaCard,
     FpgaDriver,
     FpgaRegion,
@@ -29,6 +30,7 @@ from cyborg_lite.errors.bitstreams import BitstreamRefused, LoadingFailed
 from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError, ToolTimedOut
 from cyborg_lite.model.bitstreams import bitstreams, choice
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream
+from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult
 
 LOG = log.getLogger(__name__)
@@ -103,11 +105,40 @@ class ProgrammableFpgaDriver(FpgaDriver):
     def program(self, deployable: str, image: Path, bitstream: Bitstream) -> Device:
         card, region = self._find(deployable)
         self._check_file(card, region, image, bitstream)
-        address = card.function.address
         if self._is_loaded(card, region, deployable, bitstream):
             function_id = bitstream.function_id
             LOG.info('%s already contains function %s', deployable, function_id)
-            return self.read_device(address)
+            return self.read_device(card.function.address)
+        return self._replace(deployable, image, bitstream)
+
+    def find_blank_obstacle(self) -> str:
+        is_set = bool(self._options.get('blank_bitstream'))
+        return '' if is_set else f'[{self.NAME}] blank_bitstream is not set'
+
+    def run_clean_step(
+        self, handle: AllocatedHandle, name: str, abort: threading.Event
+    ) -> str:
+        if name != BLANK.name:
+            return super().run_clean_step(handle, name, abort)
+        self.list_clean_steps(handle)  # checks that no guest has the function open
+        image = Path(self._options['blank_bitstream'])
+        deployable = handle.deployable_name
+        card, region = self._find(deployable)
+        try:
+            header = next(iter(self.READERS.values()))(image)
+        except (InvalidBitstreamFile, OSError):
+            reason = f'The file of [{self.NAME}] blank_bitstream cannot be read.'
+            raise DriverError(reason=reason) from None
+        if not self._fits(card, region, header):
+            reason = f'The blank bitstream does not fit {deployable}.'
+            raise DriverError(reason=reason)
+        self._replace(deployable, image, _describe_blank(header))
+        return f'function {header.function_id}'
+
+    def _replace(self, deployable: str, image: Path, bitstream: Bitstream) -> Device:
+        """Load a checked file into a region; return the device as it is afterwards."""
+        card, region = self._find(deployable)
+        address = card.function.address
         reason = self.find_load_obstacle(card, region)
         if reason:
             raise DeviceBusy(address=address, reason=reason)
@@ -251,6 +282,23 @@ class ProgrammableFpgaDriver(FpgaDriver):
         return bool(header.interface_id) and header.interface_id == region.interface_id
 
 
+def _describe_blank(header: BitstreamHeader) -> Bitstream:
+    """Return the bitstream of a file of the operator, of which no image exists."""
+    return Bitstream(
+        image_id='blank',
+        name='blank',
+        uuid='',
+        vendor='',
+        board='',
+        version='',
+        function_id=header.function_id,
+        size=0,
+        hash_algo='',
+        hash_value='',  # the next bind loads its bitstream in any case
+        shell_id='',
+    )
+
+
 def _shell_ids(card: FpgaCard) -> list[str]:
     return card.facts.get(bitstreams.SHELL, '').split()
 
@@ -290,6 +338,16 @@ def loading_options(tool: str) -> tuple[cfg.Opt, ...]:
 Program that loads a bitstream into a card: a path, or the name of a tool in
 /etc/cyborg-lite/privileges.d. Change it if the tool has another name in a
 newer release of the vendor.
+""",
+        ),
+        cfg.StrOpt(
+            'blank_bitstream',
+            default='',
+            help="""
+File with a bitstream without logic, which a cleaning run loads after each use.
+The privileges file must allow its path. Without it a region is withheld after
+its first use, because the next instance would get the logic of the last one,
+unless `cleaning` is `never`.
 """,
         ),
         cfg.IntOpt(

@@ -15,6 +15,7 @@ from cyborg_lite.drivers.gpus.sriov import SriovGpu
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.pci.card_rules import VGPU_CLASS
 from cyborg_lite.drivers.pci.driver import PciDriver
+from cyborg_lite.drivers.pci.function_cleaning import CardFacts
 from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import Device
@@ -40,6 +41,11 @@ class AmdGpu(SriovGpu):
     def read_serial(self, function: PciFunction) -> str | None:
         """Return the unique id of the card, which amdgpu exposes while bound."""
         return function.text('unique_id')
+
+    def read_reset_facts(self, function: PciFunction) -> CardFacts:
+        version = function.text('vbios_version')
+        facts = {**super().read_reset_facts(function), **_read_ras(function)}
+        return {**facts, 'VBIOS': version} if version else facts
 
     def read_usage(self, device: Device) -> Usage:
         card = PciFunction(self._host, device.control_address)

@@ -82,8 +82,9 @@ class Privileges:
 
         :param path: real path below the root of the host
         """
-        # The directories above are those of bridges.
-        addresses = re.findall(_ADDRESS, path)[-1:]
+        # The directories above are those of bridges. A function that leaves its driver
+        # is the value.
+        addresses = re.findall(_ADDRESS, path)[-1:] + re.findall(_ADDRESS, value)
         return any(
             item.path.fullmatch(path)
             and item.value.fullmatch(value)

@@ -25,6 +25,7 @@ from cyborg_lite.drivers.nvidia.vgpus import VgpuHandles
 from cyborg_lite.drivers.pci import card_rules
 from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, ModesPciDriver
 from cyborg_lite.drivers.pci.driver import GroupedPciDriver, PreparingPciDriver
+from cyborg_lite.drivers.pci.function_cleaning import CardFacts
 from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory import typed_attributes
@@ -40,6 +41,14 @@ from cyborg_lite.model.inventory.typed_attributes import (
 )
 
 _GIB: Final = 1024  # MiB
+# Counters of NVML that a reset does not clear.
+_LASTING_ERRORS: Final = (
+    'ecc_aggregate_uncorrected',
+    'rows_remapped_uncorrected',
+    'row_remap_pending',
+    'row_remap_failed',
+    'retired_pages',
+)
 _CREATES_MDEVS: Final = cfg.BoolOpt(
     'creates_mdevs',
     default=True,
@@ -157,6 +166,18 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver, PreparingPciDriver):
         uuid = read_driver_information(self._host, function.address, 'GPU UUID')
         # The driver shows question marks until it has initialized the card.
         return None if uuid is None or '?' in uuid else uuid
+
+    def read_reset_facts(self, function: PciFunction) -> CardFacts:
+        if function.driver != VENDOR_DRIVER:
+            return {}
+        readings = self._nvml.read_now(function.address)  # initializes the card
+        text = read_driver_information(self._host, function.address, 'Video BIOS')
+        facts: dict[str, str | int] = {
+            name: int(readings[name]) for name in _LASTING_ERRORS if name in readings
+        }
+        if text is not None and '?' not in text:
+            facts['VBIOS'] = text
+        return {**super().read_reset_facts(function), **facts}
 
     def read_usage(self, device: Device) -> Usage:
         """Return the telemetry of a card; load and memory come from NVML."""

@@ -39,6 +39,11 @@ class Nvml(CachedReadings):
         """Return the cached readings of a card; empty without the library."""
         return super().readings(address) if self._is_enabled else {}
 
+    def read_now(self, address: str) -> Readings:
+        """Return the readings of a card, read anew; empty without the library."""
+        with self._open:
+            return self._run_command(address) if self._is_enabled else {}
+
     @contextmanager
     def keep_closed(self) -> Iterator[None]:
         """Keep NVML closed during the block; wait for a reading in progress."""

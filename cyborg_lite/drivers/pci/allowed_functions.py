@@ -44,7 +44,7 @@ class AllowedFunctions:
     device_type: str = 'PCI'
     is_managed: bool = True
     physical_network: str = ''  # empty: none
-    cleaning: CleaningPolicy = CleaningPolicy.NEVER
+    cleaning: CleaningPolicy | None = None  # None: that of the driver
 
     def covers(self, function: NovaPciFunction, pci_class: str) -> bool:
         """Return True if the entry selects a function."""
@@ -110,13 +110,14 @@ def _read_class(spec: Mapping[str, Any]) -> str:
 
 
 # Any: values of JSON are of many types.
-def _read_policy(spec: Mapping[str, Any]) -> CleaningPolicy:
-    """Return the cleaning policy of an entry; NEVER if it states none."""
+def _read_policy(spec: Mapping[str, Any]) -> CleaningPolicy | None:
+    """Return the cleaning policy of an entry; None if it states none."""
     policies = [policy.value for policy in CleaningPolicy]
-    value = spec.get('cleaning', CleaningPolicy.NEVER.value)
-    if value not in policies:
+    if 'cleaning' not in spec:
+        return None
+    if spec['cleaning'] not in policies:
         raise ValueError(f'cleaning must be one of {", ".join(policies)}.')
-    return CleaningPolicy(value)
+    return CleaningPolicy(spec['cleaning'])
 
 
 def _to_resource_class(name: str) -> str:

@@ -4,7 +4,6 @@
 The offers of ``driver.py``, ``groups.py`` and ``shared.py`` use this description.
 """
 
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,12 +18,14 @@ from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT, Writer
 from cyborg_lite.drivers.host.passthrough import IommuGroups
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.pci.card_memory import CardMemory
+from cyborg_lite.drivers.pci.function_cleaning import CardFacts, can_clean
 from cyborg_lite.drivers.pci.function_groups import FunctionGroups
 from cyborg_lite.drivers.pci.functions import (
     attributes,
     custom_name,
     handle_info,
     name_companion,
+    read_link_rate,
 )
 from cyborg_lite.drivers.pci.names import VENDOR_NAMES
 from cyborg_lite.model.devices.telemetry import Usage
@@ -33,6 +34,7 @@ from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.inventory.attribute_keys import GROUP_SIZE
 from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
+    CleaningPolicy,
     Deployable,
     Device,
     DiscoveryResult,
@@ -45,8 +47,6 @@ from cyborg_lite.model.inventory.typed_attributes import (
 )
 from cyborg_lite.model.traits import OWNER_CYBORG
 
-# Such as `8.0 GT/s PCIe`. Kernels before 5.7 write `8 GT/s`.
-_LINK_SPEED: Final = re.compile(r'(\d{1,4})(?:\.(\d))? GT/s')
 _DRIVERS: Final = tomllib.loads(
     (resources.files(__package__) / 'drivers.toml').read_text(encoding='utf-8')
 )
@@ -88,6 +88,19 @@ class PciCards:
 Offer cards that the kernel cannot reset. The next guest may be able to read
 what the previous guest left in such a card. Turn it on only if all guests
 trust one another.
+""",
+        ),
+        cfg.StrOpt(
+            'cleaning',
+            default=CleaningPolicy.AFTER_USE.value,
+            choices=[policy.value for policy in CleaningPolicy],
+            help="""
+When a unit is cleaned: after each use, `always` (also before its first use), or
+`never`. With `one-time` a unit is withheld after its first use until an
+operator has it cleaned. A cleaning run resets a PCI function and compares it
+with what it was, or erases an NVMe drive. It does not concern vGPUs, which are
+removed after each use. A device profile can replace the value with
+accel:cleaning. With `never` the next instance can read what the last one left.
 """,
         ),
     )
@@ -223,6 +236,14 @@ trust one another.
         # identity of the device while it is bound to vfio-pci.
         return self.memory.serials.get(key, function.address)
 
+    def read_reset_facts(self, function: PciFunction) -> CardFacts:
+        """Return what the host driver of a card shows, and no reset may change.
+
+        A text must stay the same. A number must not grow.
+        """
+        serial = self.read_serial(function)
+        return {'serial number': serial} if serial else {}
+
     def board_info(self, function: PciFunction) -> dict[str, str]:
         """Return the constant facts of a card.
 
@@ -244,9 +265,8 @@ trust one another.
             yield typed_attributes.NUMA_NODE.of(function.numa_node)
         # The kernel reads the config space, which would wake up a suspended card.
         if not function.is_suspended:
-            match = _LINK_SPEED.match(function.text('max_link_speed') or '')
-            if match:
-                rate = int(match[1]) * 1000 + int(match[2] or 0) * 100
+            rate = read_link_rate(function, 'max_link_speed')
+            if rate is not None:
                 yield typed_attributes.LINK_SPEED.of(rate)
         yield from self.groups.list_attributes(function)
 
@@ -266,8 +286,14 @@ trust one another.
 
     def build_handle(self, card: PciFunction, function: PciFunction) -> AttachHandle:
         """Return the attach handle of a function of a card, or of the card itself."""
-        address = function.address
-        return AttachHandle(address, HandleType.PCI, handle_info(address))
+        address, policy = function.address, CleaningPolicy.NEVER
+        # The operator offers a function without reset as the last guest leaves it. A
+        # virtual function that does not exist yet has the abilities of its card.
+        source = function if function.is_present else card
+        if can_clean(source):
+            policy = CleaningPolicy(self._options.get('cleaning', policy))
+        info = handle_info(address)
+        return AttachHandle(address, HandleType.PCI, info, cleaning=policy)
 
     def build_whole(self, function: PciFunction) -> Deployable:
         """Return the deployable of a card, or of the group that it begins."""

@@ -8,6 +8,7 @@ of the driver contract that call these parts come from ``GroupedPciDriver``,
 ``PreparingPciDriver`` and ``ModesPciDriver``.
 """
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar, Protocol
@@ -22,13 +23,22 @@ from cyborg_lite.drivers.base import (
 )
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.timed_scan import TimedScan
+from cyborg_lite.drivers.host.tools import Tools
+from cyborg_lite.drivers.nvme_cleaning import CleanMethod, NvmeCleaner
 from cyborg_lite.drivers.pci.cards import BOOT_VGA, LOST, PciCards
+from cyborg_lite.drivers.pci.function_cleaning import FunctionCleaner
 from cyborg_lite.drivers.pci.function_groups import GROUP_ATTRIBUTES
 from cyborg_lite.drivers.pci.functions import handle_address, name_companion
 from cyborg_lite.drivers.pci.groups import GroupOffer
-from cyborg_lite.errors.drivers import DeviceGone
+from cyborg_lite.errors.drivers import DeviceGone, DriverError
+from cyborg_lite.model.devices.cleaning import CleanStep
 from cyborg_lite.model.devices.devices import AllocatedHandle
-from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health
+from cyborg_lite.model.inventory.host_report import (
+    Device,
+    DiscoveryResult,
+    HandleType,
+    Health,
+)
 from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
 
 LOG = log.getLogger(__name__)
@@ -60,6 +70,8 @@ class PciDriver(PciCards):
         super().__init__(host, options)
         self._scan = TimedScan()
         self._group_offer = GroupOffer(self)
+        drives = NvmeCleaner(Tools(host.kernel), CleanMethod.AUTO)
+        self._cleaner = FunctionCleaner(self._writer, drives, self.read_reset_facts)
 
     def restore_device(self, device: Device) -> None:
         self.memory.restore(device, self.NAME)
@@ -78,6 +90,29 @@ class PciDriver(PciCards):
                 self.memory.keep_result(reading.function.address, result)
             if result is not None:
                 yield result
+
+    def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
+        return self._cleaner.list_steps(self._find_function(handle))
+
+    def run_clean_step(
+        self, handle: AllocatedHandle, name: str, abort: threading.Event
+    ) -> str:
+        """Run a step; no step can be aborted."""
+        function = self._find_function(handle)
+        user = self.find_host_user(function) if function.is_present else None
+        if user is not None:
+            reason = f'{function.address} is in use by the host: {user}.'
+            raise DriverError(reason=reason)
+        return self._cleaner.run_step(function, name)
+
+    def _find_function(self, handle: AllocatedHandle) -> PciFunction:
+        """Return the function of a handle.
+
+        :raises DriverError: the handle is a mediated device, or a part of a card
+        """
+        if handle.type != HandleType.PCI:
+            raise DriverError(reason=f'{handle.key} is no PCI function.')
+        return PciFunction(self._host, handle_address(handle.info))
 
     def read_device(self, address: str) -> Device:
         """Return the device of a card, read anew.

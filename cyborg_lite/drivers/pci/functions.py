@@ -11,6 +11,8 @@ _MAX_NAME_LENGTH: Final = 255  # characters, in Placement
 # Functions beside the computing one on the same card, by the first four digits of the
 # class code (PCI Code and ID Assignment Specification).
 _COMPANIONS: Final = {'0403': 'audio', '0c03': 'USB', '0c80': 'USB-C'}
+# Such as `8.0 GT/s PCIe`. Kernels before 5.7 write `8 GT/s`.
+_LINK_SPEED: Final = re.compile(r'(\d{1,4})(?:\.(\d))? GT/s')
 
 
 def custom_name(*words: str) -> str:
@@ -42,6 +44,12 @@ def attributes(resource_class: str, traits: Sequence[str]) -> dict[str, str]:
     """Return the attributes in which clients of Cyborg look for class and traits."""
     numbered = {f'trait{number}': trait for number, trait in enumerate(traits)}
     return {'rc': resource_class, **numbered}
+
+
+def read_link_rate(function: PciFunction, name: str) -> int | None:
+    """Return the rate in a file of a link in megatransfers per second, or None."""
+    match = _LINK_SPEED.match(function.text(name) or '')
+    return int(match[1]) * 1000 + int(match[2] or 0) * 100 if match else None
 
 
 def name_companion(function: PciFunction) -> str:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """PCI functions that the operator allows, whole or as virtual functions."""
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final
@@ -11,17 +10,10 @@ from oslo_config import cfg
 from cyborg_lite.drivers.base import Options, Section
 from cyborg_lite.drivers.host import disk_use, mdev, network_use
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.drivers.host.tools import Tools
-from cyborg_lite.drivers.nvme_cleaning import CleanMethod, NvmeCleaner
 from cyborg_lite.drivers.pci.allowed_functions import AllowedFunctions, parse_entries
 from cyborg_lite.drivers.pci.driver import GroupedPciDriver
-from cyborg_lite.drivers.pci.function_cleaning import FunctionCleaner
 from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
-from cyborg_lite.drivers.pci.functions import handle_address
 from cyborg_lite.drivers.pci.shared import SharedPciDriver
-from cyborg_lite.errors.drivers import DriverError
-from cyborg_lite.model.devices.cleaning import CleanStep
-from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import AttachHandle, DiscoveryResult
 from cyborg_lite.model.ownership.nova_config import NovaPciFunction
 
@@ -36,8 +28,7 @@ that matches a function applies. The keys vendor_id, product_id, address and
 devname are those of [pci] device_spec of Nova; class is the first digits of
 the class code. A physical function that has virtual functions is shared by
 them. Further keys: resource_class, traits, device_type, managed,
-physical_network, and cleaning, which is never, after-use, always or one-time.
-A cleaning run resets the function, or erases an NVMe drive. Example:
+physical_network, and cleaning, which replaces the option cleaning. Example:
 {"vendor_id": "1d55", "product_id": "1001", "resource_class": "CUSTOM_DSP"}
 """,
 )
@@ -63,8 +54,6 @@ class GenericPci(GroupedPciDriver, SharedPciDriver):
         super().__init__(host, options)
         texts = (*options.get('device_spec', ()), *options.get('cyborg_entries', ()))
         self._entries = parse_entries(texts)
-        drives = NvmeCleaner(Tools(host.kernel), CleanMethod.AUTO)
-        self._cleaner = FunctionCleaner(self._writer, drives)
         self._routed: frozenset[str] = frozenset()
         # The last interfaces of each function, by address: devname selects a function
         # that a guest has, too.
@@ -113,26 +102,8 @@ class GenericPci(GroupedPciDriver, SharedPciDriver):
         network = entry.physical_network
         extra = {'physical_network': network} if network else {}
         info = {**handle.info, **extra}
-        return replace(
-            handle, info=info, managed=entry.is_managed, cleaning=entry.cleaning
-        )
-
-    def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
-        return self._cleaner.list_steps(self._find_function(handle))
-
-    def run_clean_step(
-        self, handle: AllocatedHandle, name: str, abort: threading.Event
-    ) -> str:
-        """Run a step; no step can be aborted."""
-        function = self._find_function(handle)
-        user = self.find_host_user(function) if function.is_present else None
-        if user is not None:
-            reason = f'{function.address} is in use by the host: {user}.'
-            raise DriverError(reason=reason)
-        return self._cleaner.run_step(function, name)
-
-    def _find_function(self, handle: AllocatedHandle) -> PciFunction:
-        return PciFunction(self._host, handle_address(handle.info))
+        policy = entry.cleaning or handle.cleaning
+        return replace(handle, info=info, managed=entry.is_managed, cleaning=policy)
 
     def _entry(self, function: PciFunction) -> AllowedFunctions:
         entry = self._find_entry(function)

@@ -34,8 +34,6 @@ from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.inventory.host_report import (
-    AttachHandle,
-    CleaningPolicy,
     Deployable,
     Device,
     DiscoveryResult,
@@ -158,11 +156,6 @@ class NvmeDrive(ModesPciDriver):
     def discover(self) -> Iterator[DiscoveryResult]:
         """Yield one result per controller; a drive is offered at one of them."""
         yield from self._ports.resolve(list(super().discover()))
-
-    def build_handle(self, card: PciFunction, function: PciFunction) -> AttachHandle:
-        handle = super().build_handle(card, function)
-        policy = CleaningPolicy(self._options.get('cleaning', CleaningPolicy.AFTER_USE))
-        return replace(handle, cleaning=policy)
 
     def build_device(
         self,

@@ -20,8 +20,10 @@ from cyborg_lite.model.profiles.device_profiles import Group
 MAX_STEPS: Final = LIMITS['CleanProgress.steps']
 # Characters; `i/n name` must fit into the step of a job.
 MAX_STEP_NAME: Final = LIMITS['CleanStep.name']
-MAX_TOOL: Final = 255  # characters
+MAX_PROOF: Final = 255  # characters
 MAX_ACTOR: Final = 255  # characters
+RESET_STEP: Final = 'reset'
+"""The step that resets a function, and proves that it is the same afterwards."""
 PROFILE_KEY: Final = 'cleaning'
 """The ``accel:`` key of a group that replaces the policy of the driver."""
 CONDUCTOR_ACTOR: Final = 'cyborg-lite'
@@ -75,7 +77,7 @@ class CleanStepResult:
     name: str
     started_at: datetime
     finished_at: datetime | None = None  # None: the step is running
-    tool: str = ''  # the tool with its version; empty: no tool
+    proof: str = ''  # the tool with its version, or what was compared; empty: nothing
     error: str = ''  # empty: the step has not failed
 
 
@@ -159,6 +161,8 @@ class UnitSelection:
 
     device_uuid: str
     unit: str = ''  # key of one attach handle; empty: all units of the device
+    # Who decides that ARQs keep other units of the device; empty: nobody.
+    name: str = ''
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,19 +186,19 @@ _STATE_AFTER_USE: Final = {
 }
 
 
-def choose_policy(driver: CleaningPolicy, group: Group) -> CleaningPolicy:
+def choose_policy(
+    driver: CleaningPolicy, group: Group, *, has_steps: bool
+) -> CleaningPolicy:
     """Return the policy for the use of a unit by an ARQ.
 
-    A driver without cleaning steps has the policy never. Then only one-time of the
-    profile has an effect.
+    :param has_steps: False: the host removes the unit after its use, so that only
+        one-time of the profile has an effect
     """
     try:
         requested = CleaningPolicy(group.properties.get(PROFILE_KEY, driver))
     except ValueError:
         return driver  # only a foreign row can have another value
-    if driver is CleaningPolicy.NEVER and requested is not CleaningPolicy.ONE_TIME:
-        return driver
-    return requested
+    return requested if has_steps or requested is CleaningPolicy.ONE_TIME else driver
 
 
 def state_after_use(policy: CleaningPolicy) -> CleanState:

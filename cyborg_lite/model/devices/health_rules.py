@@ -23,6 +23,11 @@ class Action(enum.StrEnum):
     """The health of the device is degraded. It is still offered."""
     WITHHOLD = 'withhold'
     """No new instance gets the device until the rule does not hold any more."""
+    RESET = 'reset-and-retest'
+    """No new instance gets the device until a reset of it is proven.
+
+    A reset that fails or does not help is a quarantine.
+    """
     QUARANTINE = 'quarantine'
     """No new instance gets the device until an operator ends the quarantine."""
 
@@ -71,7 +76,23 @@ class HealthRule:
         if self.action is Action.WITHHOLD:
             is_fatal = self.severity is HardwareState.FATAL
             return Health.FAILED if is_fatal else Health.WITHHELD
+        if self.action is Action.RESET:
+            return Health.WITHHELD
         return Health.DEGRADED if self.action is Action.DEGRADE else Health.OK
+
+    def list_faults(self) -> Iterator[str]:
+        """Yield what is wrong with the rule."""
+        if self.threshold < 1:
+            yield 'threshold must be at least 1'
+        if not MIN_WINDOW <= self.window <= MAX_WINDOW:
+            yield f'window must be {MIN_WINDOW} to {MAX_WINDOW} s'
+        if not SIGNAL_NAME.fullmatch(self.signal):
+            yield f'{self.signal!r} is no name of a signal'
+        # The next reading of a state may be older than the reset.
+        if self.action is Action.RESET and self.comparison is not Comparison.RISE:
+            yield f'{self.action} needs the comparison rise'
+        if not self.text or not self.source:
+            yield 'text and source must not be empty'
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +121,7 @@ class HealthRules:
     def list_faults(self) -> Iterator[str]:
         """Yield what is wrong with the rules, one sentence each."""
         for name, rule in self.rules.items():
-            if rule.threshold < 1:
-                yield f'Rule {name}: threshold must be at least 1.'
-            if not MIN_WINDOW <= rule.window <= MAX_WINDOW:
-                yield f'Rule {name}: window must be {MIN_WINDOW} to {MAX_WINDOW} s.'
-            if not SIGNAL_NAME.fullmatch(rule.signal):
-                yield f'Rule {name}: {rule.signal!r} is no name of a signal.'
-            if not rule.text or not rule.source:
-                yield f'Rule {name}: text and source must not be empty.'
+            yield from (f'Rule {name}: {fault}.' for fault in rule.list_faults())
         for name, line in self.lines.items():
             fault = _find_pattern_fault(line)
             if fault:

@@ -19,6 +19,7 @@ class HostEventKind(enum.StrEnum):
     HEALTH = 'HealthChanged'
     NOTED = 'Noted'
     QUARANTINE = 'Quarantined'
+    RESET = 'ResetRequired'
     PREPARED = 'Prepared'
     RELEASED = 'Released'
     REBUILT = 'Rebuilt'

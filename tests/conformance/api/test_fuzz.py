@@ -166,6 +166,7 @@ BODIES: Final[dict[str, st.SearchStrategy[Any]]] = {
     'PATCH /v2/devices/{uuid}': OPERATIONS | CHANGES,
     'POST /v2/devices/{uuid}/cleanings/accept': DECISION | JSON,
     'POST /v2/devices/{uuid}/cleanings/retry': DECISION | JSON,
+    'POST /v2/devices/{uuid}/reset': DECISION | JSON,
     'PATCH /v2/hosts/{name}': CHANGES,
     'POST /v2/operations': REQUEST | JSON,
     'POST /v2/operations/{uuid}/cancel': JSON,

@@ -117,6 +117,7 @@ ROUTES: Final = [
     ('cyborg:device:enable', ADMINS, [f'POST /devices/{U}/enable']),
     ('cyborg:device:disable', ADMINS, [f'POST /devices/{U}/disable']),
     ('cyborg:cleaning:get_all', ADMINS, [f'GET /devices/{U}/cleanings']),
+    ('cyborg:cleaning:reset', ADMINS, [f'POST /devices/{U}/reset']),
     ('cyborg:cleaning:retry', ADMINS, [f'POST /devices/{U}/cleanings/retry']),
     ('cyborg:cleaning:accept', ADMINS, [f'POST /devices/{U}/cleanings/accept']),
     ('cyborg:attention:get_all', ADMINS, ['GET /attention']),

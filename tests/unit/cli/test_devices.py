@@ -100,6 +100,14 @@ def test_clean_retry_starts_clean(client: Client, device: str) -> None:
         run_command(client, 'device clean retry', device)
 
 
+def test_device_reset_starts_cleaning_run(client: Client, device: str) -> None:
+    client.conductor.answers['reset_device'] = 'operation'
+    (unit,) = read_json(client, 'device reset', device, '--force', 'Ada')
+    assert unit['Unit'] == UNIT
+    (selection,) = client.conductor.list_arguments('reset_device', 'selection')
+    assert (selection.device_uuid, selection.name) == (device, 'Ada')
+
+
 def test_mode_list_shows_change_of_inventory(client: Client, device: str) -> None:
     current, second = read_json(client, 'device mode list', device)
     assert (current['Mode'], current['Current']) == ('dc', True)

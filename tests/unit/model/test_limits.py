@@ -65,7 +65,7 @@ def test_check_heartbeat_out_of_bounds_names_raise(
         replace(PROGRESS, session='x' * 65),
         replace(PROGRESS, steps=(CleanStep('x' * 41, 'nothing'),)),
         replace(PROGRESS, steps=(CleanStep('x', 'nothing'),) * 65),
-        replace(PROGRESS, results=(replace(PROGRESS.results[0], tool='x' * 256),)),
+        replace(PROGRESS, results=(replace(PROGRESS.results[0], proof='x' * 256),)),
         replace(PROGRESS, results=(replace(PROGRESS.results[0], error='\0'),)),
     ],
 )

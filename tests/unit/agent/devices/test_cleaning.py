@@ -87,7 +87,7 @@ def test_start_runs_steps_in_background(
     driver.blocks['erase'].set()
     progress = finish(cleaning, order())
     assert progress.state is SUCCEEDED
-    assert [step.tool for step in progress.results] == [
+    assert [step.proof for step in progress.results] == [
         'erase-tool 1.0',
         'verify-tool 1.0',
     ]

@@ -160,8 +160,10 @@ def test_rule_begins_at_threshold_and_ends(site: Site, name: str) -> None:
     site.read(**{rule.signal: begin + sign * rule.threshold})
     assert site.assess() is rule.health
     requests = [item for item in site.events if f'(rule {name}:' in item.reason]
-    is_reported = rule.action in (Action.NOTE, Action.QUARANTINE)
+    is_reported = rule.action in (Action.NOTE, Action.RESET, Action.QUARANTINE)
     assert len(requests) == is_reported
+    if rule.action is Action.RESET:
+        site.health.record_reset(_CARD, '')
     site.now += rule.window + 1
     site.read(**{rule.signal: begin})
     assert site.assess() is Health.OK
@@ -225,3 +227,91 @@ def test_counters_of_log_stay_within_limit(site: Site) -> None:
     usage = Usage(counters={f'c{n:02}': n for n in range(MAX_COUNTERS - 1)})
     counters = site.health.count(_CARD, usage).counters
     assert counters == {**usage.counters, 'xid_13': 3}
+
+
+# --- resets ---
+
+
+def list_kinds(site: Site) -> list[HostEventKind]:
+    return [event.kind for event in site.events]
+
+
+def test_transient_xid_withholds_until_proven_reset(site: Site) -> None:
+    site.log(xid(119))
+    assert site.assess() is Health.WITHHELD
+    assert list_kinds(site) == [HostEventKind.RESET]
+    site.now += 48 * _HOUR
+    site.restart()
+    assert site.assess() is Health.WITHHELD  # no time ends the rule
+    site.health.record_reset(_CARD, '')
+    assert site.assess() is Health.OK
+    assert list_kinds(site) == [HostEventKind.RESET]
+
+
+def test_failed_reset_is_quarantine(site: Site) -> None:
+    site.health.record_reset(_CARD, 'its BARs have changed')
+    site.log(xid(119))
+    site.health.record_reset(_CARD, 'its BARs have changed')
+    assert site.assess() is Health.WITHHELD
+    assert list_kinds(site) == [HostEventKind.RESET, HostEventKind.QUARANTINE]
+    assert site.events[-1].reason == 'Its reset has failed: its BARs have changed'
+
+
+@pytest.mark.parametrize(
+    ('hours', 'kind'), [(1, HostEventKind.QUARANTINE), (25, HostEventKind.RESET)]
+)
+def test_error_after_reset_is_quarantine(
+    site: Site, hours: int, kind: HostEventKind
+) -> None:
+    site.log(xid(48))
+    site.health.record_reset(_CARD, '')
+    site.now += hours * _HOUR
+    site.restart()
+    site.log(xid(48), xid(48, 2, site.now))
+    assert list_kinds(site) == [HostEventKind.RESET, kind]
+    assert site.assess() is Health.WITHHELD
+
+
+def test_acknowledged_device_needs_no_reset(site: Site) -> None:
+    site.log(xid(119))
+    site.acknowledge()
+    assert site.assess() is Health.OK
+
+
+# --- the data ---
+
+_LINES = {
+    'nvidia-xid': ('NVRM: Xid (PCI:0000:3b:00): 79, pid=7, GPU has fallen', 'xid_79'),
+    'reset-failed': (
+        'vfio-pci 0000:3b:00.0: not ready 65535ms after FLR; giving up',
+        'reset_failed',
+    ),
+    'inaccessible': (
+        'nvidia 0000:3b:00.0: Unable to change power state from D3cold to D0, '
+        'device inaccessible',
+        'inaccessible',
+    ),
+    'aer-not-recovered': (
+        "nvidia 0000:3b:00.0: AER: can't recover (no error_detected callback)",
+        'aer_not_recovered',
+    ),
+    'amdgpu-ras': (
+        'amdgpu 0000:3b:00.0: amdgpu: 2 new uncorrectable hardware errors detected',
+        'log_ras_uncorrected',
+    ),
+    'amdgpu-reset-failed': (
+        'amdgpu 0000:3b:00.0: amdgpu: GPU reset end with ret = -62',
+        'reset_failed',
+    ),
+}
+
+
+@pytest.mark.parametrize('name', load_rules().lines)
+def test_shipped_pattern_counts_line_of_kernel(name: str) -> None:
+    text, signal = _LINES[name]
+    match = load_rules().lines[name].match(text)
+    assert match is not None
+    assert match[0] in (_CARD, _CARD.removesuffix('.0'))
+    assert match[1] == signal
+    # Some rule compares the signal.
+    assert signal in {rule.signal for rule in load_rules().rules.values()}

@@ -65,7 +65,7 @@ def test_list_cleanings_shows_units_and_steps(newest: Client) -> None:
     (record,) = view['cleanings']
     assert (record['state'], record['actor']) == ('failed', 'cyborg-lite')
     assert record['steps'][0]['error'] == 'the drive: refused'
-    assert record['steps'][0]['tool'] is None
+    assert record['steps'][0]['proof'] is None
     assert newest.as_(MANAGER).get(path).status == 403
 
 
@@ -112,6 +112,22 @@ def test_retry_without_body_cleans_all_units(newest: Client) -> None:
     assert selection.unit == ''
     del newest.conductor.answers['retry_cleaning']
     assert newest.post(f'{path}/retry', {'unit': 'another'}).status == 409
+
+
+def test_reset_starts_operation(newest: Client) -> None:
+    path = add_failed(newest).replace('cleanings', 'reset')
+    assert newest.as_(MANAGER).post(path).status == 403
+    newest.conductor.answers['reset_device'] = 'operation'
+    answer = newest.post(path, {'force': 'Jo'})
+    assert (answer.status, answer.headers['Location'].endswith('/operation')) == (
+        202,
+        True,
+    )
+    (selection,) = newest.conductor.list_arguments('reset_device', 'selection')
+    assert (selection.unit, selection.name) == ('', 'Jo')
+    del newest.conductor.answers['reset_device']
+    assert newest.post(path, {'unit': 'another'}).status == 409
+    assert newest.post(path, {'name': 'Jo'}).status == 400
 
 
 def test_cleanings_unknown_device_returns_404(newest: Client) -> None:

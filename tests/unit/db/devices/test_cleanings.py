@@ -169,3 +169,70 @@ def test_decision_on_other_unit_is_refused(database: Database) -> None:
 def test_cleanings_unknown_device_is_not_found(database: Database) -> None:
     with pytest.raises(DeviceNotFound):
         database.read(cleanings.list_cleanings, UNKNOWN)
+
+
+def test_reset_of_free_unit_cleans_it(database: Database) -> None:
+    device = release_unit(database)
+    job, work = begin(database)
+    database.write(cleanings.record_clean, job, work, build_progress(SUCCEEDED))
+    assert database.write(cleanings.reset_units, UnitSelection(device), 'Jo') == 1
+    assert [unit.state for unit in read_units(database, device)] == ['dirty']
+    job, _ = begin(database)
+    (record, _) = database.read(cleanings.list_cleanings, device).cleanings
+    assert (record.state, record.actor) == ('running', 'Jo')
+
+
+def test_reset_is_refused_while_arq_has_unit(database: Database) -> None:
+    device = release_unit(database)
+    job, work = begin(database)
+    database.write(cleanings.record_clean, job, work, build_progress(SUCCEEDED))
+    bind(database, device)
+    with pytest.raises(CleaningRefused, match='ARQs use it'):
+        database.write(cleanings.reset_units, UnitSelection(device), 'Jo')
+    # A name does not take the unit from its ARQ.
+    forced = UnitSelection(device, name='Jo')
+    with pytest.raises(CleaningRefused, match='none is free'):
+        database.write(cleanings.reset_units, forced, 'Jo')
+
+
+def test_reset_of_unit_without_steps_is_refused(database: Database) -> None:
+    device = release_unit(database, CleaningPolicy.NEVER)
+    with pytest.raises(CleaningRefused, match='none is free and has cleaning steps'):
+        database.write(cleanings.reset_units, UnitSelection(device), 'Jo')
+
+
+# --- resets that health rules require ---
+
+
+def request(database: Database, device: str) -> bool:
+    return database.write(cleanings.request_reset, Device.uuid == device)
+
+
+def test_idle_device_is_reset_at_once(database: Database) -> None:
+    device = release_unit(database)
+    job, work = begin(database)
+    database.write(cleanings.record_clean, job, work, build_progress(SUCCEEDED))
+    assert request(database, device)
+    assert [unit.state for unit in read_units(database, device)] == ['dirty']
+    assert count_clean_jobs(database) == 1
+
+
+def test_device_in_use_is_reset_after_its_use(database: Database) -> None:
+    device = release_unit(database)
+    job, work = begin(database)
+    database.write(cleanings.record_clean, job, work, build_progress(SUCCEEDED))
+    bind(database, device)
+    assert request(database, device)
+    assert count_clean_jobs(database) == 0
+
+
+def test_failed_unit_waits_for_operator_despite_rule(database: Database) -> None:
+    device = release_unit(database)
+    fail_clean(database)
+    assert request(database, device)
+    assert [unit.state for unit in read_units(database, device)] == ['clean_failed']
+
+
+def test_device_without_cleaning_steps_has_no_reset(database: Database) -> None:
+    device = release_unit(database, CleaningPolicy.NEVER)
+    assert not request(database, device)

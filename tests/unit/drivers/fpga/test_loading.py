@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of loading bitstreams into FPGA cards, with emulated tools."""
 
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,14 @@ import pytest
 from cyborg_lite.drivers.fpga.intel import IntelFpga
 from cyborg_lite.drivers.fpga.loading import ProgrammableFpgaDriver
 from cyborg_lite.drivers.fpga.xilinx import XilinxFpga
+from cyborg_lite.drivers.host.kernel import PrivilegedKernel
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.errors.bitstreams import BitstreamRefused, LoadingFailed
 from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError
 from cyborg_lite.model.bitstreams import bitstreams
-from cyborg_lite.model.inventory.host_report import Health
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import CleaningPolicy, Health
+from cyborg_lite.testing.preparation_checks import build_handle
 from tests.builders.bitstream_files import (
     OTHER_FUNCTION,
     bitstream,
@@ -401,3 +406,54 @@ def test_program_error_does_not_contain_path(intel: Bench) -> None:
         intel.program()
     assert str(intel.host.root) not in caught.value.text
     assert 'Error opening bitstream file the file' in caught.value.text
+
+
+# --- cleaning ---
+
+
+class IdleKernel(PrivilegedKernel):
+    """A kernel whose processes have no device open."""
+
+    def holders(self, root: Path, files: Sequence[str]) -> list[int]:
+        return []
+
+
+def build_cleaning_bench(bench: Bench, blank: str) -> AllocatedHandle:
+    """Give the driver a blank bitstream; return the handle of the card."""
+    options = {**_OPTIONS, 'cleaning': 'after-use', 'blank_bitstream': blank}
+    host = Host('compute-1', bench.host.root, IdleKernel())
+    bench.driver = IntelFpga(host, {**options, 'tool': 'fpgaconf'})
+    bench.driver.run_tool = bench.tool
+    root = bench.device.root
+    assert root.handles[0].cleaning is CleaningPolicy.AFTER_USE
+    return build_handle(bench.device, root, root.handles[0])
+
+
+def test_cleaning_run_loads_blank_bitstream(intel: Bench) -> None:
+    handle = build_cleaning_bench(intel, str(intel.image))
+    steps = [step.name for step in intel.driver.list_clean_steps(handle)]
+    assert steps == ['blank', 'reset']
+    proof = intel.driver.run_clean_step(handle, 'blank', threading.Event())
+    assert proof == f'function {OTHER_FUNCTION}'
+    assert _TRAIT in intel.device.root.traits
+
+
+def test_card_without_blank_bitstream_is_withheld(intel: Bench) -> None:
+    handle = build_cleaning_bench(intel, '')
+    with pytest.raises(DriverError, match='blank_bitstream is not set'):
+        intel.driver.list_clean_steps(handle)
+
+
+def test_blank_bitstream_of_other_card_is_refused(intel: Bench) -> None:
+    intel.image.write_bytes(gbs(interface='ab' * 16))
+    handle = build_cleaning_bench(intel, str(intel.image))
+    with pytest.raises(DriverError, match='does not fit'):
+        intel.driver.run_clean_step(handle, 'blank', threading.Event())
+    assert intel.tool.commands == []
+
+
+def test_missing_blank_bitstream_fails(intel: Bench) -> None:
+    intel.image.unlink()
+    handle = build_cleaning_bench(intel, str(intel.image))
+    with pytest.raises(DriverError, match='cannot be read'):
+        intel.driver.run_clean_step(handle, 'blank', threading.Event())

@@ -7,7 +7,6 @@ import pytest
 
 from cyborg_lite.drivers.pci.allowed_functions import AllowedFunctions, parse_entries
 from cyborg_lite.errors.daemons import ConfigurationError
-from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.ownership.nova_config import NovaPciFunction
 
 _CARD: Final = NovaPciFunction('0000:3b:00.0', '1d55', '1001')
@@ -38,7 +37,7 @@ def test_parse_entries_defaults_are_plain_pci() -> None:
     assert (entry.resource_class, entry.device_type) == ('CUSTOM_PCI', 'PCI')
     assert (entry.traits, entry.physical_network) == ((), '')
     assert entry.is_managed
-    assert entry.cleaning is CleaningPolicy.NEVER
+    assert entry.cleaning is None
 
 
 def test_parse_entries_settings_are_normalized() -> None:

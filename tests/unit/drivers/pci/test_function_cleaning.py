@@ -5,13 +5,15 @@ import errno
 import json
 import threading
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
+from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.drivers.pci.generic import GenericPci
-from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError
+from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError, ResetFailed
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.testing.preparation_checks import build_handle
@@ -19,18 +21,25 @@ from tests.hosts.kernel import FakeKernel
 from tests.hosts.nvme_tools import NvmeKernel
 
 _PARENT, _VIRTUAL, _DRIVE = '0000:21:00.0', '0000:21:00.1', '0000:c2:00.0'
+_GPU: Final = '0000:3b:00.0'
 _ABORT: Final = threading.Event()
 
 
 class Site:
-    """A host whose operator allows functions, with the first handle of a device."""
+    """A host with the first handle of a device that its driver offers."""
 
-    def __init__(self, kernel: FakeKernel, address: str, vendor: str) -> None:
+    def __init__(self, driver: PciDriver, kernel: FakeKernel, address: str) -> None:
         self.kernel = kernel
+        self.driver = driver
+        self.handle = self._find_handle(address)
+
+    @classmethod
+    def allow(cls, kernel: FakeKernel, address: str, vendor: str) -> Self:
+        """Return the site of an operator who allows the functions of a vendor."""
         entry = {'vendor_id': vendor, 'cleaning': 'after-use'}
         options = {'offer_without_reset': True, 'device_spec': [json.dumps(entry)]}
-        self.driver = GenericPci(Host('compute-1', kernel.root, kernel), options)
-        self.handle = self._find_handle(address)
+        driver = GenericPci(Host('compute-1', kernel.root, kernel), options)
+        return cls(driver, kernel, address)
 
     def _find_handle(self, address: str) -> AllocatedHandle:
         for result in self.driver.discover():
@@ -49,13 +58,87 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    return Site(FakeKernel('generic-pci', tmp_path), _PARENT, '1d55')
+    return Site.allow(FakeKernel('generic-pci', tmp_path), _PARENT, '1d55')
 
 
 def test_clean_resets_function(site: Site) -> None:
-    assert site.clean() == ['']
+    assert site.clean() == ['flr: same ids, class, BARs, subsystem']
     path = f'sys/bus/pci/devices/{_VIRTUAL}/reset'
     assert site.kernel.written == [(path, '1')]
+
+
+@pytest.fixture
+def gpu(tmp_path: Path) -> Site:
+    """Return a GPU that the host has bound to its driver."""
+    kernel = FakeKernel('t4-mdev', tmp_path)
+    options = {'offer_without_reset': False, 'cleaning': 'after-use'}
+    driver = NvidiaGpu(Host('compute-1', tmp_path, kernel), options)
+    return Site(driver, kernel, _GPU)
+
+
+def test_bound_function_leaves_its_driver_for_reset(gpu: Site) -> None:
+    (proof,) = gpu.clean()
+    assert proof.endswith('link x16, serial number, VBIOS, driver nvidia')
+    assert gpu.kernel.written == [
+        ('sys/bus/pci/drivers/nvidia/unbind', _GPU),
+        (f'sys/bus/pci/devices/{_GPU}/reset', '1'),
+        ('sys/bus/pci/drivers_probe', _GPU),
+    ]
+
+
+_CHANGES: Final = {
+    'current_link_width': (b'8\n', 'its link was x16 at 8000 MT/s, and is x8'),
+    'current_link_speed': (b'2.5 GT/s PCIe\n', 'and is x16 at 2500 MT/s'),
+    'config': (b'\xff' * 64, 'config space does not answer'),
+}
+
+
+@pytest.mark.parametrize('name', _CHANGES)
+def test_other_function_after_reset_is_not_clean(gpu: Site, name: str) -> None:
+    content, reason = _CHANGES[name]
+    gpu.kernel.reset_effects[name] = content
+    with pytest.raises(ResetFailed, match=reason):
+        gpu.clean()
+    # The host driver finds the card anyway.
+    assert gpu.kernel.written[-1] == ('sys/bus/pci/drivers_probe', _GPU)
+
+
+@pytest.mark.parametrize('name', ['ids', 'class', 'BARs', 'subsystem'])
+def test_changed_register_after_reset_is_not_clean(gpu: Site, name: str) -> None:
+    offset = {'ids': 2, 'class': 9, 'BARs': 0x14, 'subsystem': 0x2E}[name]
+    path = gpu.kernel.root / 'sys/bus/pci/devices' / _GPU / 'config'
+    content = bytearray(path.read_bytes())
+    content[offset] ^= 1
+    gpu.kernel.reset_effects['config'] = bytes(content)
+    with pytest.raises(ResetFailed, match=f'its {name} have changed'):
+        gpu.clean()
+
+
+def test_changed_firmware_after_reset_is_not_clean(gpu: Site) -> None:
+    information = gpu.kernel.root / 'proc/driver/nvidia/gpus' / _GPU / 'information'
+    text = information.read_text().replace('90.04', '91.04')
+    gpu.kernel.probe_effects[information] = text
+    with pytest.raises(ResetFailed, match=r'its VBIOS was 90\.04.*, and is 91'):
+        gpu.clean()
+
+
+def test_function_that_stays_unbound_is_not_clean(gpu: Site) -> None:
+    gpu.kernel.refuse('drivers_probe', errno.EIO)
+    with pytest.raises(DriverError, match='drivers_probe fails'):
+        gpu.clean()
+
+
+def test_function_without_reset_has_no_cleaning_policy(tmp_path: Path) -> None:
+    kernel = FakeKernel('t4-mdev', tmp_path)
+    directory = (tmp_path / 'sys/bus/pci/devices' / _GPU).resolve()
+    for name in ('reset', 'reset_method'):
+        (directory / name).unlink()
+    options = {'offer_without_reset': True, 'cleaning': 'after-use'}
+    driver = NvidiaGpu(Host('compute-1', tmp_path, kernel), options)
+    result = next(item for item in driver.discover() if item.address == _GPU)
+    assert result.device is not None
+    (handle,) = result.device.root.handles
+    assert handle.cleaning is CleaningPolicy.NEVER
 
 
 def test_clean_waits_while_guest_has_function(site: Site) -> None:
@@ -87,13 +170,13 @@ def test_function_without_reset_fails(tmp_path: Path) -> None:
     directory = (tmp_path / 'sys/bus/pci/devices' / _VIRTUAL).resolve()
     for name in ('reset', 'reset_method'):
         (directory / name).unlink()
-    site = Site(kernel, _PARENT, '1d55')
+    site = Site.allow(kernel, _PARENT, '1d55')
     with pytest.raises(DriverError, match='cannot reset'):
         site.clean()
 
 
 def test_clean_erases_drive(tmp_path: Path) -> None:
     kernel = NvmeKernel('nvme-lvm', tmp_path)
-    site = Site(kernel, _DRIVE, '8086')
+    site = Site.allow(kernel, _DRIVE, '8086')
     assert site.clean() == ['nvme version 2.8 (git 2.8)', '']
     assert kernel.tools.erases() == ['nvme sanitize /dev/nvme1 --sanact=4']
