@@ -39,14 +39,10 @@ class FixtureAgent:
         self.nova_file.touch()
         self.state_path = directory / 'agent'
         self.root: Path = directory  # root of the tree; each start sets it
-        # Further options by section. Most tests bind a released unit at once.
+        # Further options by section. The emulated drives have no tools to erase them.
         self.settings: dict[str, dict[str, object]] = {
             'agent': {},
-            **{
-                kind.NAME: {'cleaning': 'never'}
-                for kind in DRIVERS
-                if any(option.dest == 'cleaning' for option in kind.OPTIONS)
-            },
+            'nvme_driver': {'cleaning': 'never'},
         }
         self._directory = directory
         self._starts = 0

@@ -54,6 +54,23 @@ LOST: Final = 'lost: its config space reads all ones'
 BOOT_VGA: Final = 'boot VGA of the host'
 
 
+def cleaning_option(default: CleaningPolicy) -> cfg.StrOpt:
+    """Return the option for the occasion at which units are cleaned."""
+    return cfg.StrOpt(
+        'cleaning',
+        default=default.value,
+        choices=[policy.value for policy in CleaningPolicy],
+        help="""
+When a unit is cleaned: after each use, `always` (also before its first use), or
+`never`. With `one-time` a unit is withheld after its first use until an
+operator has it cleaned. A cleaning run resets a PCI function and compares it
+with what it was, or erases an NVMe drive. It does not concern vGPUs, which are
+removed after each use. A device profile can replace the value with
+accel:cleaning. With `never` the next instance can read what the last one left.
+""",
+    )
+
+
 class PciCards:
     """The cards of one vendor, as class variables; a method where hardware differs.
 
@@ -90,19 +107,7 @@ what the previous guest left in such a card. Turn it on only if all guests
 trust one another.
 """,
         ),
-        cfg.StrOpt(
-            'cleaning',
-            default=CleaningPolicy.AFTER_USE.value,
-            choices=[policy.value for policy in CleaningPolicy],
-            help="""
-When a unit is cleaned: after each use, `always` (also before its first use), or
-`never`. With `one-time` a unit is withheld after its first use until an
-operator has it cleaned. A cleaning run resets a PCI function and compares it
-with what it was, or erases an NVMe drive. It does not concern vGPUs, which are
-removed after each use. A device profile can replace the value with
-accel:cleaning. With `never` the next instance can read what the last one left.
-""",
-        ),
+        cleaning_option(CleaningPolicy.NEVER),
     )
 
     def __init_subclass__(cls) -> None:

@@ -40,7 +40,7 @@ _HEADER: Final = 64  # bytes; unprivileged processes can read no more
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What the hardware of a function shows without a driver of the host."""
+    """Registers and link of a function, read while no host driver has it."""
 
     registers: Mapping[str, bytes]  # of the config space, by name
     lanes: int | None
@@ -181,11 +181,11 @@ def _compare_facts(
 
     :raises ResetFailed: a text has changed, or a number has grown
     """
-    shown = [name for name in before if name in after]
-    for name in shown:
+    names = [name for name in before if name in after]
+    for name in names:
         old, new = before[name], after[name]
         is_worse = isinstance(old, int) and isinstance(new, int) and new > old
         if is_worse or (isinstance(old, str) and new != old):
             reason = f'its {name} was {old}, and is {new}'
             raise ResetFailed(address=function.address, reason=reason)
-    return shown
+    return names

@@ -20,6 +20,7 @@ from cyborg_lite.drivers.host.telemetry import CachedReadings, Readings
 from cyborg_lite.drivers.host.tools import ToolRunner, Tools, run_or_raise
 from cyborg_lite.drivers.nvme_cleaning import CleanMethod, NvmeCleaner, find_controller
 from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, ModesPciDriver
+from cyborg_lite.drivers.pci.cards import cleaning_option
 from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.drivers.storage.nvme_namespaces import (
     NamespaceModes,
@@ -34,6 +35,7 @@ from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.inventory.host_report import (
+    CleaningPolicy,
     Deployable,
     Device,
     DiscoveryResult,
@@ -128,7 +130,8 @@ class NvmeDrive(ModesPciDriver):
     HOST_DRIVERS: ClassVar[tuple[str, ...]] = (_HOST_DRIVER,)
     KEEPS_MODES: ClassVar[bool] = True
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
-        *PciDriver.OPTIONS,
+        *(option for option in PciDriver.OPTIONS if option.dest != 'cleaning'),
+        cleaning_option(CleaningPolicy.AFTER_USE),
         *nvme_cleaning.OPTIONS,
         MODES_OPTION,
         _DRIVES,
