@@ -60,12 +60,19 @@ class CreateOperation(ShowCommand):
         parser.add_argument(
             '--host', metavar='<host>', help='Host of a reconcile or refresh'
         )
+        parser.add_argument(
+            '--apply',
+            action='store_true',
+            help='Apply the remedies of an audit, and delete leaked allocations',
+        )
         waiting.add_wait_options(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Start the operation and show it; with ``--wait`` after its end."""
         host = {'hostname': parsed_args.host} if parsed_args.host else {}
         body = {'kind': parsed_args.kind, **host}
+        if parsed_args.apply:
+            body['apply'] = True
         operation = self.api.call('POST', '/operations', body=body)
         self.wait(parsed_args)
         if parsed_args.wait:

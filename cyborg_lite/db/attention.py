@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Everything that waits for an operator, read from the database."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -42,6 +43,7 @@ from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.ownership.allocations import AllocationProblem
 from cyborg_lite.model.queries import Query
 
+_OF_PROFILES: Final = (AttentionKind.TYPE_SOLD_OUT, AttentionKind.UNSERVED_PROFILE)
 _BINDS: Final = (OperationKind.BIND, OperationKind.NOVA_EVENT)
 # A bind is late whether it is due, runs, or waits for its next attempt.
 _IS_LATE: Final = and_(
@@ -63,6 +65,8 @@ def list_attention(session: Session) -> tuple[AttentionItem, ...]:
 
     :returns: the most severe kinds first
     """
+    faults = list_faults(session, MAX_ITEMS)
+    since = {(AttentionKind(fault.kind), fault.name): fault.since for fault in faults}
     sources = (
         _list_quarantine(session),
         _list_jobs(session),
@@ -71,9 +75,10 @@ def list_attention(session: Session) -> tuple[AttentionItem, ...]:
         _list_devices(session),
         _list_allocations(session),
         _list_services(session),
-        _list_faults(session),
-        check_profiles(
-            list_profiles(session, Query()), list_provider_capacities(session)
+        _list_faults(faults),
+        (
+            replace(item, since=since.get((item.kind, item.object_id)))
+            for item in list_profile_faults(session)
         ),
     )
     by_kind: dict[AttentionKind, list[AttentionItem]] = {
@@ -240,8 +245,16 @@ def _list_services(session: Session) -> Iterator[AttentionItem]:
         )
 
 
-def _list_faults(session: Session) -> Iterator[AttentionItem]:
-    for fault in list_faults(session, MAX_ITEMS):
+def list_profile_faults(session: Session) -> tuple[AttentionItem, ...]:
+    """Return the device profiles that no device, or no free unit, serves now."""
+    profiles = list_profiles(session, Query())
+    return check_profiles(profiles, list_provider_capacities(session))
+
+
+def _list_faults(faults: Sequence[Fault]) -> Iterator[AttentionItem]:
+    for fault in faults:
+        if fault.kind in _OF_PROFILES:
+            continue
         yield AttentionItem(
             AttentionKind(fault.kind),
             fault.since,

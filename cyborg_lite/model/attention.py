@@ -135,7 +135,7 @@ KINDS: Final[Mapping[AttentionKind, Rule]] = {
     AttentionKind.LEAKED_ALLOCATION: Rule(
         _WARNING,
         'A deleted server still has an allocation; its units are lost.',
-        'cyborg-lite-manage audit --apply',
+        f'{_PREFIX} operation create audit --apply --wait',
     ),
     AttentionKind.UNOWNED_ALLOCATION: Rule(
         _WARNING,
@@ -204,9 +204,7 @@ class AttentionItem:
 
     @property
     def command(self) -> str:
-        """The command with which an operator begins; empty: there is none."""
-        if self.object_type is ObjectType.JOB:  # commands know operations only
-            return ''
+        """The command with which an operator begins."""
         return KINDS[self.kind].command.format(
             object_id=self.object_id,
             object_name=self.object_name,

@@ -257,6 +257,15 @@ class PlacementSyncPayload(JobPayload):
 
 
 @dataclass(frozen=True, slots=True)
+class AuditPayload(JobPayload):
+    """The input of an audit."""
+
+    TYPE = OperationKind.AUDIT
+
+    applies: bool = False  # True: an administrator wants the remedies applied
+
+
+@dataclass(frozen=True, slots=True)
 class ProviderRemovalPayload(JobPayload):
     """The removed host whose detached providers are deleted from Placement."""
 

@@ -555,11 +555,16 @@ class Conductor(Protocol):
         """
 
     def request_operation(
-        self, context: RequestContext, kind: OperationKind, host: str
+        self,
+        context: RequestContext,
+        kind: OperationKind,
+        host: str,
+        applies: bool = False,
     ) -> Operation:
         """Start an operation, or find the unfinished one that does the same work.
 
         :param host: of a reconcile or refresh; empty for an audit
+        :param applies: of an audit: apply the remedies of what it finds
         :raises HostNotFound: the host has no agent
         """
 

@@ -65,8 +65,8 @@ class OperationCollection(Resource):
         The work runs after the response. The response is the unfinished operation that
         does the same work, if there is one.
         """
-        kind, hostname = _parse_request(call)
-        operation = self.conductor.request_operation(call.caller, kind, hostname)
+        request = _parse_request(call)
+        operation = self.conductor.request_operation(call.caller, *request)
         call.locate_operation(operation.uuid)
         return OperationView(operation)
 
@@ -167,10 +167,10 @@ class JobResource(Resource):
         raise JobNotFound(uuid=uuid)
 
 
-def _parse_request(call: Call) -> tuple[OperationKind, str]:
-    """Return kind and host of the body, which matches its schema.
+def _parse_request(call: Call) -> tuple[OperationKind, str, bool]:
+    """Return kind, host and ``apply`` of the body, which matches its schema.
 
-    :raises InvalidInput: the host is missing, or is not allowed
+    :raises InvalidInput: the host is missing, or host or ``apply`` is not allowed
     """
     kind, hostname = OperationKind(call.body['kind']), call.body.get('hostname', '')
     if not is_storable(hostname):
@@ -178,7 +178,10 @@ def _parse_request(call: Call) -> tuple[OperationKind, str]:
     if bool(hostname) is (kind is OperationKind.AUDIT):
         text = 'has no' if kind is OperationKind.AUDIT else 'requires a'
         raise InvalidInput(reason=f'The kind {kind} {text} hostname.')
-    return kind, hostname
+    applies = call.body.get('apply', False)
+    if applies and kind is not OperationKind.AUDIT:
+        raise InvalidInput(reason=f'The kind {kind} has no apply.')
+    return kind, hostname, applies
 
 
 def _parse_wait(text: str) -> int:

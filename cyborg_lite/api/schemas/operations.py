@@ -18,6 +18,12 @@ CREATE: Final = Schema(
                 'report, and reconcile.',
                 'enum': [kind.value for kind in REQUESTABLE],
             },
+            'apply': {
+                'description': 'Of an audit: apply the remedies of what it finds, even '
+                'if the option reap_orphans does not allow it, and delete leaked '
+                'allocations. Nothing is applied while the database is in quarantine.',
+                'type': 'boolean',
+            },
             'hostname': {
                 'description': 'Host of a reconcile or refresh.',
                 'type': 'string',
@@ -26,6 +32,7 @@ CREATE: Final = Schema(
         },
         'examples': [
             {'kind': 'audit'},
+            {'kind': 'audit', 'apply': True},
             {'kind': 'reconcile', 'hostname': 'compute-1'},
         ],
     }

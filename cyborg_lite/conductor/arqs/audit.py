@@ -17,17 +17,19 @@ from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite import codec
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.ownership.allocations import AllocationCheck, Pace
 from cyborg_lite.conductor.ownership.sharing import SharingCheck, SharingFinding
 from cyborg_lite.conductor.periodic import repeat
-from cyborg_lite.db.arqs import audit
+from cyborg_lite.db.arqs import audit, occupied_handles
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.incarnations import find_quarantine
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import operations, queue
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.db.ownership import allocations, device_owners
 from cyborg_lite.db.profiles import former_servers
 from cyborg_lite.errors.base import CyborgError
@@ -40,7 +42,7 @@ from cyborg_lite.model.arqs.audit import (
     Suspect,
 )
 from cyborg_lite.model.hosts.services import CONDUCTOR, ServiceState
-from cyborg_lite.model.jobs import Job, NewJob
+from cyborg_lite.model.jobs import AuditPayload, Job, NewJob
 from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.ownership.allocations import UnownedAllocation
 from cyborg_lite.model.queries import Query
@@ -289,8 +291,10 @@ class AuditHandler:
         _log_report(report)
         for finding in report.findings:
             self.count_finding(finding.problem)
-        reaps = self.reap and self.database.read(find_quarantine) is None
-        for finding in report.findings if reaps else ():
+        is_requested = read_payload(AuditPayload, job.payload).applies
+        is_trusted = self.database.read(find_quarantine) is None
+        reaps = self.reap or is_requested
+        for finding in report.findings if reaps and is_trusted else ():
             if self.audit.apply_remedy(finding, job.request_id):
                 LOG.warning(
                     'Audit: remedy applied to ARQ %s: %s',
@@ -300,6 +304,8 @@ class AuditHandler:
         self.audit.delete_former_servers()
         write(operations.record_step, job.operations, 'checking-placement', 50)
         unowned, failed_checks = self._check_placement()
+        if is_trusted and not failed_checks:
+            self._free_units(unowned if is_requested else ())
         if job.operations:
             checks = (*report.failed_checks, *failed_checks)
             result = {
@@ -341,6 +347,23 @@ class AuditHandler:
                 finding.reason,
             )
         return unowned, ()
+
+    def _free_units(self, leaks: Sequence[UnownedAllocation]) -> None:
+        """Delete leaked allocations, and free held units that nobody needs then."""
+        try:
+            for item in leaks:
+                if not item.has_server:
+                    self.audit.allocations.clear(item)
+            unneeded = self.database.read(occupied_handles.list_unneeded)
+            for host, uuids in unneeded.items():
+                self.database.write(occupied_handles.vacate, host, uuids)
+                LOG.info(
+                    'Host %s: no allocation needs the held units %s any more',
+                    host,
+                    ', '.join(uuids),
+                )
+        except CyborgError as error:
+            LOG.warning('Units are not freed: %s', error.text)
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """Finish the job: the next audit does the same work."""
@@ -391,12 +414,19 @@ def _log_report(report: AuditReport) -> None:
     LOG.log(level, 'Audit completed with %d findings', len(report.findings))
 
 
-def build_audit_job(request_id: str | None = None) -> NewJob:
+def build_audit_job(request_id: str | None = None, *, applies: bool = False) -> NewJob:
     """Return the audit job of the deployment.
 
     :param request_id: of the API request; None: no request has caused the job
+    :param applies: apply the remedies, even if the configuration does not
     """
-    return NewJob(OperationKind.AUDIT, key=_KEY, request_id=request_id)
+    return NewJob(
+        OperationKind.AUDIT,
+        codec.dump(AuditPayload(applies)),
+        key=_KEY,
+        request_id=request_id,
+        widens=applies,
+    )
 
 
 @dataclass(frozen=True, slots=True)

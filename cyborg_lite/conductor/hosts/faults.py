@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults of daemons that this conductor sees, for the list of what needs attention."""
 
+import itertools
 import threading
 from contextlib import suppress
 from typing import Final
 
 from cyborg_lite.conductor.periodic import repeat
+from cyborg_lite.db.attention import list_profile_faults
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.errors.hosts import HostAway
@@ -16,6 +18,8 @@ from cyborg_lite.rpc.interface import Agents
 from cyborg_lite.rpc.security.keys import Peer
 
 _WRITE_INTERVAL: Final = 2.0  # seconds
+# Writes between two checks of the device profiles, which read all units.
+_WRITES_PER_CHECK: Final = 15
 _MAX_HOST: Final = 255  # characters
 # Reasons for which a conductor refuses all messages of a daemon.
 _BAD_KEY: Final = frozenset({'wrong signature', 'no key'})
@@ -73,10 +77,27 @@ class FaultLog:
         """Note a second agent with the name of a host, and warn the first one later."""
         self.note(AttentionKind.DUPLICATE_AGENT, host, AGENT, reason)
 
+    def note_profiles(self) -> None:
+        """Note the device profiles that no free unit serves.
+
+        The time of the first note is the time since when that is so.
+
+        :raises CyborgError: the database does not answer
+        """
+        for item in self._database.read(list_profile_faults):
+            self.note(item.kind, '', item.object_id, item.reason)
+
     def run(self) -> None:
         """Write the faults until the stop event is set."""
+        writes = itertools.count()
+
+        def write() -> None:
+            if next(writes) % _WRITES_PER_CHECK == 0:
+                self.note_profiles()
+            self.write()
+
         subject = 'Writing the faults of daemons'
-        repeat(self.write, subject, lambda: _WRITE_INTERVAL, self._stopping)
+        repeat(write, subject, lambda: _WRITE_INTERVAL, self._stopping)
 
     def write(self) -> None:
         """Write what was noted since the last call, and delete what has ended.

@@ -86,7 +86,11 @@ class OperationService:
 
     @serves(Conductor.request_operation)
     def request(
-        self, context: RequestContext, kind: OperationKind, host: str
+        self,
+        context: RequestContext,
+        kind: OperationKind,
+        host: str,
+        applies: bool = False,
     ) -> Operation:
         """Start an operation and return it.
 
@@ -94,13 +98,16 @@ class OperationService:
         one, and its job runs once more if it is running.
         """
         subject = SubjectType.HOST if host else SubjectType.NONE
-        new = build_operation(context, kind, subject, host)
-        job = build_audit_job(context.request_id)
+        parameters = {'apply': True} if applies else {}
+        new = build_operation(context, kind, subject, host, **parameters)
+        job = build_audit_job(context.request_id, applies=applies)
         if host:
             job = queue.placement_sync_job(host, context.request_id, deep=True)
 
         def write(session: Any) -> Operation:
             unfinished = operations.list_unfinished(session, new.kind, [host])
+            if applies:  # an audit that only reports does not do the same work
+                unfinished = ()
             job_of = replace(job, operation=None if unfinished else new)
             _add_job(session, job_of, kind, host)
             uuid = unfinished[0] if unfinished else new.uuid
@@ -117,9 +124,13 @@ class OperationService:
     def retry(self, context: RequestContext, uuid: str) -> None:
         """Run the waiting or failed jobs of an operation now, or start its work again.
 
+        Administrators also retry a job that belongs to no operation, by its uuid.
+
         :raises OperationRefused: the operation runs or has succeeded, or it is a bind,
             which Nova has given up
         """
+        if context.is_admin and self._retry_job(context, uuid):
+            return
         operation = self._find(context, uuid)
         restart = self.restarts.get(operation.kind)
         if restart is None or operation.state not in _UNSUCCESSFUL:
@@ -132,6 +143,16 @@ class OperationService:
         restart(context, operation, renewed_operation)
         LOG.info('User %s starts operation %s again', context.user_id, uuid)
         self.wake()
+
+    def _retry_job(self, context: RequestContext, uuid: str) -> bool:
+        """Retry a job that belongs to no operation; return False if it is none."""
+        if self.database.read(operations.list_by_job, [uuid]).get(uuid):
+            return False
+        if not self.database.write(administration.retry_job, uuid):
+            return False
+        LOG.info('User %s retries job %s', context.user_id, uuid)
+        self.wake()
+        return True
 
     @serves(Conductor.cancel_operation)
     def cancel(self, context: RequestContext, uuid: str) -> None:

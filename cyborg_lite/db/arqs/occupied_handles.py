@@ -6,6 +6,7 @@ handle is occupied until its host no longer has it: no ARQ can claim it, and its
 reserved in Placement.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -16,9 +17,16 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_ms
 from cyborg_lite.db.core.records import Record
-from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, Device
+from cyborg_lite.db.core.tables import (
+    Allocation,
+    Arq,
+    AttachHandle,
+    Deployable,
+    Device,
+)
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.ownership.allocations import IS_UNOWNED
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.devices.cleaning import (
     CONDUCTOR_ACTOR,
@@ -167,6 +175,30 @@ def vacate(session: Session, host: str, uuids: Collection[str]) -> None:
     if rows:
         reports.delete_missing_handles(session, host)
         queue.add_job(session, queue.placement_sync_job(host))
+
+
+def list_unneeded(session: Session) -> Mapping[str, Collection[str]]:
+    """Return occupied handles that no host prepares and nobody needs, by host.
+
+    A recovery holds them while an allocation has no ARQ. The caller has just compared
+    the copies of the allocations with Placement.
+    """
+    needed = select(Allocation.rp_uuid).where(IS_UNOWNED)
+    rows = session.execute(
+        select(Device.hostname, AttachHandle.uuid)
+        .join(Deployable, AttachHandle.deployable_id == Deployable.id)
+        .join(Device, Deployable.device_id == Device.id)
+        .where(
+            _OCCUPIED,
+            AttachHandle.needs_host.is_(False),
+            Deployable.rp_uuid.not_in(needed),
+        )
+        .order_by(AttachHandle.id)
+    )
+    by_host: defaultdict[str, list[str]] = defaultdict(list)
+    for host, uuid in rows:
+        by_host[host].append(uuid)
+    return by_host
 
 
 def list_known_users(

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from cyborg_lite.db.jobs import operations, queue
+from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.arqs import NoFreeHandle
 from cyborg_lite.errors.devices import DeployableInUse
 from cyborg_lite.errors.registry import describe_code, find_code
-from cyborg_lite.model.jobs import NewJob
+from cyborg_lite.model.jobs import AuditPayload, NewJob
 from cyborg_lite.model.operations import (
     NewOperation,
     Operation,
@@ -261,17 +262,30 @@ def test_create_returns_operation_of_the_kind(
         ({'kind': 'refresh', 'hostname': ''}, 'refresh requires a hostname'),
         ({'kind': 'refresh', 'hostname': 'a\0'}, 'NUL'),
         ({'kind': 'refresh', 'hostname': 'x' * 256}, 'hostname'),
+        ({'kind': 'refresh', 'hostname': 'c1', 'apply': True}, 'refresh has no apply'),
+        ({'kind': 'audit', 'apply': 'yes'}, 'apply'),
         ({'kind': 'bind'}, 'kind must be audit or reconcile or refresh'),
         ({}, 'lacks kind'),
     ],
 )
 def test_create_invalid_body_is_refused(
-    admin: Client, body: dict[str, str], text: str
+    admin: Client, body: dict[str, object], text: str
 ) -> None:
     answer = admin.post('/operations', body)
     assert answer.status == 400
     assert text in answer.fault
     assert not admin.conductor.calls
+
+
+def test_create_of_applied_audit_joins_no_other(admin: Client) -> None:
+    bodies: list[dict[str, object]] = [{'kind': 'audit'}] * 2
+    bodies += [{'kind': 'audit', 'apply': True}]
+    created = [admin.post('/operations', body).json for body in bodies]
+    uuids = [operation['uuid'] for operation in created]
+    assert uuids[0] == uuids[1] != uuids[2]
+    assert created[2]['parameters'] == {'apply': True}
+    (job,) = admin.conductor.database.write(queue.lease_jobs, OWNER, 10)
+    assert read_payload(AuditPayload, job.payload).applies
 
 
 def test_create_for_unknown_host_returns_404(admin: Client) -> None:

@@ -10,6 +10,12 @@ import pytest
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite.conductor.arqs.audit import (
+    Audit,
+    AuditHandler,
+    AuditRules,
+    build_audit_job,
+)
 from cyborg_lite.conductor.arqs.instance_recovery import InstanceRecovery
 from cyborg_lite.conductor.arqs.unowned_handles import UnownedHandles
 from cyborg_lite.conductor.ownership.allocations import AllocationCheck, Pace
@@ -19,16 +25,18 @@ from cyborg_lite.db.arqs import instance_recovery as store
 from cyborg_lite.db.core import incarnations
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, AttachHandle, DeviceProfile, Service
-from cyborg_lite.db.jobs import administration
+from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.arqs.instance_recovery import RecoveryAction, RecoveryStep
 from cyborg_lite.model.hosts.events import HostHandle
 from cyborg_lite.model.hosts.incarnations import NO_MARK
 from cyborg_lite.model.hosts.services import AGENT
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from tests.builders.bound_arqs import bind_arqs, read_history
 from tests.builders.database_backups import back_up, restore
-from tests.builders.rows import HOST, PROJECT, add_card, add_profile
+from tests.builders.orphans import IMPATIENT
+from tests.builders.rows import HOST, OWNER, PROJECT, add_card, add_profile
 from tests.builders.unclean_units import count_clean_jobs
 from tests.doubles.agents import FakeAgents
 from tests.doubles.consumers import FakeConsumers
@@ -97,6 +105,14 @@ class Site:
 
     def apply(self) -> list[bool]:
         return [self.recovery.apply(step) for step in self.plan()]
+
+    def audit(self) -> None:
+        """Run the audit job of a conductor."""
+        rules = AuditRules(60, require_allocation=True, pace=IMPATIENT)
+        audit = Audit(self.database, self.nova, self.consumers, rules)
+        self.database.write(queue.add_job, build_audit_job())
+        (job,) = self.database.write(queue.lease_jobs, OWNER, 1, [OperationKind.AUDIT])
+        AuditHandler(self.database, audit, reap=False).run(job)
 
     def lose_arqs(self) -> None:
         """Leave devices and profiles only, as in an empty database after reports.
@@ -262,6 +278,18 @@ def test_unknown_units_are_held_until_instance_ends(site: Site) -> None:
     site.consumers.forget(instance)
     del site.nova.hosts[instance]
     assert site.apply() == [True]
+    assert site.read_column('clean_state') == ['clean'] * 3
+
+
+def test_audit_frees_held_units_after_instance(site: Site) -> None:
+    instance = site.boot([add_card(site.database, 3)])
+    site.lose_arqs()
+    assert site.apply() == [False, True]
+    site.audit()
+    assert site.read_column('clean_state') == ['occupied'] * 3
+    site.consumers.forget(instance)
+    del site.nova.hosts[instance]
+    site.audit()
     assert site.read_column('clean_state') == ['clean'] * 3
 
 

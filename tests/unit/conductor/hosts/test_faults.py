@@ -2,16 +2,21 @@
 """Faults of daemons that a conductor notes, and their end."""
 
 import threading
+from datetime import datetime
 from typing import Final
 
 import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from cyborg_lite.conductor.hosts.faults import FaultLog
 from cyborg_lite.db.attention import list_attention
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Fault
 from cyborg_lite.model.attention import AttentionKind
 from cyborg_lite.rpc.security.keys import OwnKeys, Peer, Role, SecretKeys, derive_key
 from cyborg_lite.rpc.security.signing import KEY, Signer
+from tests.builders.rows import add_profile
 from tests.doubles.agents import FakeAgents
 
 AGENT: Final = Peer(Role.AGENT, 'compute-1')
@@ -60,6 +65,28 @@ def test_former_key_is_fault_until_replaced(
     send(new, conductor)
     faults.write()
     assert [host for _, host, _ in list_commands(database)] == ['']
+
+
+def test_profile_without_device_is_known_since_first_note(
+    database: Database, faults: FaultLog
+) -> None:
+    add_profile(database, [{'resources:PGPU': '1'}])
+    assert list_times(database) == [None]
+    for _ in range(2):
+        faults.note_profiles()
+        faults.write()
+    ((since, last_note),) = database.read(_list_fault_times)
+    assert list_times(database) == [since]
+    assert since < last_note
+
+
+def list_times(database: Database) -> list[datetime | None]:
+    return [item.since for item in database.read(list_attention)]
+
+
+def _list_fault_times(session: Session) -> list[tuple[datetime, datetime]]:
+    rows = session.execute(select(Fault.since, Fault.seen_at))
+    return [(row.since, row.seen_at) for row in rows]
 
 
 def test_fault_that_is_not_repeated_ends(database: Database) -> None:

@@ -6,14 +6,17 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from cyborg_lite.conductor.jobs.operations import OperationService, build_operation
+from cyborg_lite.db.attention import list_attention
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.inventory import agents
-from cyborg_lite.db.jobs import administration
+from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.errors.jobs import OperationNotFound, OperationRefused
+from cyborg_lite.model.jobs import NewJob
 from cyborg_lite.model.operations import OperationKind, SubjectType
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
+from tests.builders.rows import OWNER
 from tests.builders.service_rows import record_heartbeat
 
 CONTEXT = RequestContext(user_id='a', project_id='p', request_id='r', is_admin=True)
@@ -77,6 +80,23 @@ def test_retry_of_job_that_has_just_ended_is_refused(
     monkeypatch.setattr(administration, 'retry_job', end_jobs)
     with pytest.raises(OperationRefused, match='it has ended'):
         service.retry(CONTEXT, uuid)
+
+
+def test_retry_of_job_without_operation_is_for_administrators(
+    service: OperationService, database: Database, wakes: Wakes
+) -> None:
+    """The list of what needs attention names the job."""
+    database.write(queue.add_job, NewJob(OperationKind.SELECTORS))
+    (job,) = database.write(queue.lease_jobs, OWNER, 1)
+    database.write(queue.fail_job, job, 'No such selector.')
+    with pytest.raises(OperationNotFound):
+        service.retry(MEMBER, job.uuid)
+    (item,) = database.read(list_attention)
+    assert item.command == f'openstack accelerator operation retry {job.uuid}'
+    service.retry(CONTEXT, job.uuid)
+    assert database.read(list_attention) == ()
+    assert wakes.number == 1
+    assert [item.uuid for item in database.write(queue.lease_jobs, OWNER, 1)]
 
 
 def test_retry_and_cancel_wake_runner(service: OperationService, wakes: Wakes) -> None:

@@ -8,16 +8,26 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import update
 
+from cyborg_lite.conductor.arqs.audit import (
+    Audit,
+    AuditHandler,
+    AuditRules,
+    build_audit_job,
+)
 from cyborg_lite.conductor.ownership.allocations import AllocationCheck, Pace
 from cyborg_lite.conductor.providers.sync import PlacementSync
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.ownership import allocations
 from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
+from cyborg_lite.model.jobs import NewJob
+from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.ownership.allocations import AllocationProblem
 from cyborg_lite.model.providers.providers import ProviderInventory
+from tests.builders.orphans import IMPATIENT
 from tests.builders.provider_rows import add_device
-from tests.builders.rows import add_arqs
+from tests.builders.rows import OWNER, add_arqs
 from tests.doubles.instances import FakeInstances
 from tests.doubles.placement import FakePlacement
 
@@ -70,6 +80,13 @@ class LeakyCloud:
         of_arq = update(Arq).where(Arq.uuid == arq).values(**values)
         self.database.write(lambda session: session.execute(of_arq))
 
+    def run_audit(self, new: NewJob) -> None:
+        rules = AuditRules(60, require_allocation=True, pace=IMPATIENT)
+        audit = Audit(self.database, self.nova, self.placement, rules)
+        self.database.write(queue.add_job, new)
+        (job,) = self.database.write(queue.lease_jobs, OWNER, 1, [OperationKind.AUDIT])
+        AuditHandler(self.database, audit, reap=False).run(job)
+
     def count_reads(self) -> int:
         """Return the number of requests since the last count."""
         calls = [call for call in self.placement.calls if call.startswith('GET')]
@@ -99,6 +116,14 @@ def test_allocation_of_deleted_server_is_leaked(cloud: LeakyCloud) -> None:
     # A deletion need not raise the generation of the provider.
     del cloud.placement.consumers[consumer]
     assert cloud.find() == []
+
+
+def test_leak_is_deleted_by_audit_on_request(cloud: LeakyCloud) -> None:
+    leak, server = cloud.allocate(has_server=False), cloud.allocate()
+    cloud.run_audit(build_audit_job())
+    assert cloud.placement.consumers.keys() == {leak, server}
+    cloud.run_audit(build_audit_job(applies=True))
+    assert cloud.placement.consumers.keys() == {server}
 
 
 def test_allocation_of_server_without_arq_has_advice(cloud: LeakyCloud) -> None:
