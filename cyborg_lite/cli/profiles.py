@@ -217,8 +217,18 @@ class CreateProfile(ShowCommand):
         _add_groups(parser, '', required=True)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Create the profile; print on standard error what no host can serve."""
         values = _read_options(parsed_args, 'name', 'description', 'groups')
-        return _show_profile(self.api.call('POST', '/device_profiles', body=[values]))
+        created = self.api.call('POST', '/device_profiles', body=[values])
+        try:
+            path = f'{_build_path(created["uuid"])}/explain'
+            warnings = self.api.call('POST', path)['warnings']
+            notes = [f'Warning: {warning["text"]}' for warning in warnings]
+        except exceptions.CommandError as error:  # the profile is created
+            notes = [f'The profile is not checked: {error}']
+        for text in notes:
+            self.progress_stream.write(f'{text}\n')
+        return _show_profile(created)
 
 
 class SetProfile(ShowCommand):

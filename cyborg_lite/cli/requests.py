@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands ``openstack accelerator request ...``: the history and the bind of ARQs.
+"""Commands on ARQs, and on what the project may request, uses and is limited to.
 
 ``openstack accelerator arq ...`` of python-cyborgclient creates, lists, shows and
 deletes ARQs. Its ``arq bind`` and ``arq unbind`` send no service token, so they are
@@ -26,6 +26,33 @@ _EVENT_COLUMNS: Final = {
     'reason': 'Reason',
 }
 _LIMIT_COLUMNS: Final = {'resource': 'Resource', 'limit': 'Limit', 'used': 'Used'}
+_COLUMNS: Final = {
+    'uuid': 'UUID',
+    'state': 'State',
+    'device_profile_name': 'Device Profile',
+    'instance_uuid': 'Instance',
+    'hostname': 'Host',
+}
+_LONG_COLUMNS: Final = {
+    'project_id': 'Project',
+    'attach_handle_type': 'Type',
+    'state_reason': 'Reason',
+    'created_at': 'Created At',
+}
+# Argument of the API, and help, by option.
+_FILTERS: Final = {
+    '--state': ('state', 'Only this state; several are separated by commas'),
+    '--host': ('hostname', 'Only this host'),
+    '--instance': ('instance', 'Only this instance'),
+    '--project': ('project_id', 'Only this project, by id'),
+    '--profile': ('device_profile_name', 'Only this device profile'),
+}
+_USAGE_COLUMNS: Final = {
+    'project': 'Project',
+    'resource_class': 'Resource Class',
+    'device_profile_name': 'Device Profile',
+    'unit_hours': 'Unit Hours',
+}
 _PATH: Final = '/accelerator_requests'
 _TOKEN_VARIABLE: Final = 'OS_SERVICE_TOKEN'
 
@@ -94,6 +121,57 @@ class ListEvents(ListCommand):
             path, query = f'{_PATH}/{quote_path(parsed_args.request)}/events', {}
         events = self.api.list_all(path, 'events', query)
         return build_rows(_EVENT_COLUMNS, events)
+
+
+class ListRequests(ListCommand):
+    """List ARQs with their instance, device and state."""
+
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        for option, (name, text) in _FILTERS.items():
+            parser.add_argument(option, metavar='<value>', dest=name, help=text)
+        parser.add_argument(
+            '--long', action='store_true', help='Show more columns, such as the project'
+        )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        query = {name: getattr(parsed_args, name) for name, _ in _FILTERS.values()}
+        columns = {**_COLUMNS, **(_LONG_COLUMNS if parsed_args.long else {})}
+        return build_rows(columns, self.api.list_all(_PATH, 'arqs', query))
+
+
+class ListUsages(ListCommand):
+    """Sum the use of units by project, resource class and device profile."""
+
+    def _add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            '--start', metavar='<time>', help='In ISO 8601 (default: 30 days before)'
+        )
+        parser.add_argument('--end', metavar='<time>', help='Default: now')
+        parser.add_argument(
+            '--project', metavar='<project>', help='Only this project, by id'
+        )
+        parser.add_argument(
+            '--names',
+            action='store_true',
+            help='Show and accept names of projects, which Keystone lists to admins',
+        )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        # Any: the client manager gets its attributes from the plugins.
+        manager: Any = self.app.client_manager
+        projects = manager.identity.projects.list() if parsed_args.names else ()
+        names = {project.id: project.name for project in projects}
+        ids = {name: uuid for uuid, name in names.items()}
+        query = {
+            'start': parsed_args.start,
+            'end': parsed_args.end,
+            'project_id': ids.get(parsed_args.project, parsed_args.project),
+        }
+        rows = [
+            {**item, 'project': names.get(item['project_id'], item['project_id'])}
+            for item in self.api.list_all('/usages', 'usages', query)
+        ]
+        return build_rows(_USAGE_COLUMNS, rows)
 
 
 class ShowLimits(ListCommand):

@@ -17,9 +17,15 @@ from urllib.parse import urlencode
 import requests
 
 from cyborg_lite.cli.rest import AcceleratorApi
-from tests.support.api.conversation import SERVICE_TOKEN, Client
+from tests.support.api.conversation import PROJECT, SERVICE_TOKEN, Client
 
 GROUP: Final = 'openstack.accelerator_lite.v2'
+
+
+_PROJECT: Final = types.SimpleNamespace(id=PROJECT, name='physics')
+_IDENTITY: Final = types.SimpleNamespace(
+    projects=types.SimpleNamespace(list=lambda: [_PROJECT])
+)
 
 
 class WsgiAdapter:
@@ -79,7 +85,7 @@ def run_command(client: Client, words: str, *arguments: str) -> Result:
     out, error = io.StringIO(), io.StringIO()
     app = types.SimpleNamespace(
         client_manager=types.SimpleNamespace(
-            accelerator_lite=AcceleratorApi(WsgiAdapter(client))
+            accelerator_lite=AcceleratorApi(WsgiAdapter(client)), identity=_IDENTITY
         ),
         stdout=out,
         stderr=error,

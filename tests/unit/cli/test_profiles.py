@@ -9,6 +9,7 @@ import pytest
 from osc_lib import exceptions
 
 from cyborg_lite.cli import profiles
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.capacity.explanations import ProviderCapacity, Reason, ReasonCode
 from tests.support.api.command_line import read_json, run_command
 from tests.support.api.conversation import OTHER_PROJECT, PROJECT, Client
@@ -204,6 +205,23 @@ def test_explain_prints_warnings_of_2_28(
     result = run_command(client, 'profile explain', 'dp1')
     assert result.error.endswith('\nWarning: Too many candidates.\n')
     assert 'Warning' not in result.out
+
+
+def test_create_warns_of_group_that_no_host_serves(client: Client) -> None:
+    client.conductor.stock_up(build_stock(1, {'compute-1': 1}))
+    arguments = 'profile create', 'new', '--group', 'resources:VGPU=1'
+    result = run_command(client, *arguments)
+    assert result.error.startswith('Warning: ')
+    assert 'VGPU' in result.error
+
+
+def test_create_says_if_profile_is_not_checked(client: Client) -> None:
+    error = ServiceUnavailable(what='Placement')
+    client.conductor.answers['explain_device_profile'] = error
+    arguments = 'profile create', 'new', '--group', 'resources:FPGA=1'
+    result = run_command(client, *arguments)
+    assert result.error.startswith('The profile is not checked: ')
+    assert client.get('/device_profiles?name=new').json['device_profiles']
 
 
 def test_explain_prints_alternatives(

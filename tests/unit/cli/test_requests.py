@@ -4,8 +4,9 @@
 import pytest
 from osc_lib import exceptions
 
+from cyborg_lite.model.arqs.usages import UnitUsage, UsageReport
 from tests.support.api.command_line import read_json, run_command
-from tests.support.api.conversation import Client
+from tests.support.api.conversation import PROJECT, Client
 
 INSTANCE = 'd5ca2f11-3108-4426-a11c-a959987565df'
 BIND = (
@@ -56,3 +57,28 @@ def test_limits_show_lists_resources(client: Client) -> None:
     client.create_profile('a', {'resources:PGPU': '2'})
     rows = read_json(client, 'limits show')
     assert {'Resource': 'class:PGPU', 'Limit': -1, 'Used': 0} in rows
+
+
+def test_request_list_has_filters(client: Client, arq: str) -> None:
+    (row,) = read_json(client, 'request list', '--state', 'Initial', '--long')
+    assert (row['UUID'], row['Device Profile'], row['Host']) == (arq, 'dp1', None)
+    assert row['Project'] is not None
+    assert read_json(client, 'request list', '--host', 'compute-9') == []
+    with pytest.raises(exceptions.CommandError, match='known values'):
+        run_command(client, 'request list', '--state', 'nonsense')
+
+
+def test_usage_list_is_by_project(client: Client) -> None:
+    usage = UnitUsage(PROJECT, 'PGPU', 'gpu', 5_400_000)
+    client.conductor.answers['sum_usages'] = UsageReport((usage,), 0)
+    (row,) = read_json(client, 'usage list', '--project', PROJECT)
+    assert (row['Project'], row['Unit Hours']) == (PROJECT, 1.5)
+    arguments = '--names', '--project', 'physics', '--start', '2026-10-01'
+    assert read_json(client, 'usage list', *arguments)[0]['Project'] == 'physics'
+    queries = client.conductor.list_arguments('sum_usages', 'query')
+    assert [query.project_id for query in queries] == [PROJECT, PROJECT]
+
+
+def test_profile_commands_have_names_of_clients(client: Client, arq: str) -> None:
+    changed = read_json(client, 'device profile set', 'dp1', '--private')
+    assert changed['is_public'] is False
