@@ -9,6 +9,7 @@ broker. A call that times out is removed from its queue, like an expired message
 import threading
 import weakref
 from collections.abc import Mapping
+from concurrent.futures import Future
 from typing import Any
 
 import oslo_messaging
@@ -16,21 +17,10 @@ from oslo_config import cfg
 from oslo_messaging._drivers import base, common
 from oslo_serialization import jsonutils
 
-from cyborg_lite.rpc.local import broker as local_broker
+from cyborg_lite.rpc.local.broker import Broker, Key, Message
 
-_brokers: weakref.WeakValueDictionary[str, local_broker.Broker] = (
-    weakref.WeakValueDictionary()
-)
+_brokers: weakref.WeakValueDictionary[str, Broker] = weakref.WeakValueDictionary()
 _brokers_lock = threading.Lock()
-
-
-def _broker_of(virtual_host: str) -> local_broker.Broker:
-    """Return the broker of a virtual host; it exists as long as a transport uses it."""
-    with _brokers_lock:
-        broker = _brokers.get(virtual_host)
-        if broker is None:
-            broker = _brokers[virtual_host] = local_broker.Broker()
-        return broker
 
 
 class LocalDriver(base.BaseDriver):  # type: ignore[misc]  # the library is untyped
@@ -44,7 +34,9 @@ class LocalDriver(base.BaseDriver):  # type: ignore[misc]  # the library is unty
         allowed_remote_exmods: list[str] | None = None,
     ) -> None:
         super().__init__(conf, url, default_exchange, allowed_remote_exmods)
-        self._broker = _broker_of(url.virtual_host or '')
+        with _brokers_lock:
+            # A broker exists as long as a transport uses it.
+            self._broker = _brokers.setdefault(url.virtual_host or '', Broker())
 
     def require_features(self, requeue: bool = False) -> None:
         """Do nothing: all features are supported."""
@@ -64,23 +56,20 @@ class LocalDriver(base.BaseDriver):  # type: ignore[misc]  # the library is unty
 
         :raises MessagingTimeout: no reply in time; the work may still be done
         """
-        text = jsonutils.dumps([ctxt, message])
-        key = self._key(target, target.server)
         if target.fanout:
-            return self._broker.fan_out(self._key(target, None), text)
-        request = local_broker.Message(self._broker, key, text)
+            raise NotImplementedError('local:// does not support fanouts')
+        key = self._key(target, target.server)
+        request = Message(self._broker, key, jsonutils.dumps([ctxt, message]))
         if not wait_for_reply:
             return self._broker.deliver(key, request)
-        request.answer = local_broker.Answer()
-        request.client_timeout = call_monitor_timeout
+        request.answer = Future()
         self._broker.deliver(key, request)
-        answer = request.answer.wait(timeout, call_monitor_timeout)
-        if answer is None:
+        try:
+            answer = jsonutils.loads(request.answer.result(timeout))
+        except TimeoutError:
             self._broker.withdraw(key, request)
-            raise oslo_messaging.MessagingTimeout(f'No reply on topic {target.topic}')
-        return self._result(jsonutils.loads(answer))
-
-    def _result(self, answer: Mapping[str, Any]) -> Any:
+            text = f'No reply on topic {target.topic}'
+            raise oslo_messaging.MessagingTimeout(text) from None
         if answer['failure'] is None:
             return answer['result']
         raise common.deserialize_remote_exception(
@@ -95,9 +84,8 @@ class LocalDriver(base.BaseDriver):  # type: ignore[misc]  # the library is unty
     ) -> base.Listener:
         """Return a listener for messages to one server and to any server of a topic."""
         keys = (self._key(target, target.server), self._key(target, None))
-        return base.PollStyleListenerAdapter(
-            self._broker.join(keys), batch_size, batch_timeout
-        )
+        listener = self._broker.join(keys)
+        return base.PollStyleListenerAdapter(listener, batch_size, batch_timeout)
 
     def send_notification(self, *_arguments: object, **_keywords: object) -> None:
         """Raise NotImplementedError."""
@@ -112,7 +100,5 @@ class LocalDriver(base.BaseDriver):  # type: ignore[misc]  # the library is unty
     def cleanup(self) -> None:
         """Do nothing: the broker is collected with the last transport that uses it."""
 
-    def _key(
-        self, target: oslo_messaging.Target, server: str | None
-    ) -> local_broker.Key:
+    def _key(self, target: oslo_messaging.Target, server: str | None) -> Key:
         return (target.exchange or self._default_exchange, target.topic, server)

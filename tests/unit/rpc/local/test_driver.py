@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the messaging driver for daemons in one process."""
 
+import json
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from typing import Any, TypeVar
 
 import oslo_messaging
@@ -15,8 +17,7 @@ from oslo_config import cfg
 from cyborg_lite.errors.arqs import ArqNotFound
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.rpc import transport
-from cyborg_lite.rpc.local import broker as local_broker
-from cyborg_lite.rpc.local import driver
+from cyborg_lite.rpc.local.broker import Broker, Key, Listener, Message
 
 TOPIC = 'topic'
 
@@ -167,12 +168,9 @@ def test_call_to_named_server_reaches_only_it(connect: Connect, serve: Serve) ->
     assert {to_two.call({}, 'ask', value=n)['by'] for n in range(20)} == {'two'}
 
 
-def test_fanout_reaches_every_server_once(connect: Connect, serve: Serve) -> None:
-    echoes = [serve(name)[1] for name in ('one', 'two', 'three')]
-    client(connect(), fanout=True).cast({}, 'notify', value='all')
-    for echo in echoes:
-        assert echo.entered.acquire(timeout=30)
-    assert [echo.received for echo in echoes] == [['all']] * 3
+def test_fanout_is_refused(connect: Connect, serve: Serve) -> None:
+    with pytest.raises(NotImplementedError):
+        client(connect(), fanout=True).cast({}, 'notify', value='all')
 
 
 def test_call_without_server_times_out_and_is_dropped(
@@ -287,85 +285,97 @@ def test_server_restart_serves_again(connect: Connect, serve: Serve) -> None:
     assert client(connect()).call({}, 'ask', value=1)['by'] == 'one'
 
 
-def test_virtual_hosts_use_separate_brokers() -> None:
-    first, second = driver._broker_of('one'), driver._broker_of('other')
-    assert first is driver._broker_of('one')
-    assert first is not second
+def test_virtual_hosts_use_separate_brokers(connect: Connect, serve: Serve) -> None:
+    _server, echo = serve('one')
+    conf = cfg.ConfigOpts()
+    conf([])
+    second_bus = transport.connect(conf, url='local:///other')
+    client(second_bus).cast({}, 'notify', value='other')
+    client(connect()).call({}, 'ask', value=0)
+    second_bus.cleanup()
+    assert echo.received == []
 
 
-class RecordingCondition(threading.Condition):
-    """Condition that records the timeout of each wait."""
-
-    def __init__(self, lock: threading.Lock) -> None:
-        super().__init__(lock)
-        self.limits: list[float | None] = []
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.limits.append(timeout)
-        return super().wait(timeout)
+ANY: Key = ('exchange', TOPIC, None)
+NAMED: Key = ('exchange', TOPIC, 'server-1')
 
 
-def test_deliver_wakes_one_listener_without_polling() -> None:
-    """Listeners wait without a timeout."""
-    broker = local_broker.Broker()
-    key: local_broker.Key = ('exchange', TOPIC, None)
-    listeners = [broker.join((key,)) for _ in range(4)]
-    conditions = [RecordingCondition(broker.lock) for _ in listeners]
-    for listener, condition in zip(listeners, conditions, strict=True):
-        listener.bell = condition
-    deliveries = threading.Semaphore(0)
+@pytest.fixture
+def broker() -> Broker:
+    return Broker()
 
-    def listen(listener: local_broker.Listener) -> int:
-        count = 0
-        while listener.poll():
-            count += 1
-            deliveries.release()
-        return count
 
+def build_message(broker: Broker, number: int = 0, key: Key = ANY) -> Message:
+    return Message(broker, key, json.dumps([{}, {'n': number}]))
+
+
+def poll(listener: Listener) -> list[int]:
+    """Return the number of the next message, if one is queued."""
+    return [received.message['n'] for received in listener.poll(timeout=0)]
+
+
+def test_deliver_before_listener_is_received_in_order(broker: Broker) -> None:
+    for number in range(3):
+        broker.deliver(ANY, build_message(broker, number))
+    listener = Listener(broker, (ANY,))
+    assert [poll(listener) for _ in range(4)] == [[0], [1], [2], []]
+
+
+def test_named_message_is_received_by_named_listener(broker: Broker) -> None:
+    broker.deliver(NAMED, build_message(broker, 1, NAMED))
+    assert poll(Listener(broker, (ANY,))) == []
+    assert poll(Listener(broker, (NAMED, ANY))) == [1]
+
+
+def test_withdraw_received_message_has_no_effect(broker: Broker) -> None:
+    listener = Listener(broker, (ANY,))
+    message = build_message(broker, 1)
+    broker.deliver(ANY, message)
+    assert poll(listener) == [1]
+    broker.withdraw(ANY, message)
+    assert poll(listener) == []
+
+
+def test_stopped_listener_receives_nothing(broker: Broker) -> None:
+    listener = Listener(broker, (ANY,))
+    listener.stop()
+    listener.stop()
+    broker.deliver(ANY, build_message(broker, 1))
+    assert listener.poll() == []
+    assert poll(Listener(broker, (ANY,))) == [1]
+
+
+def test_reply_to_cast_is_ignored(broker: Broker) -> None:
+    message = build_message(broker)
+    message.reply('x')
+    message.heartbeat()
+    assert message.answer is None
+
+
+def test_listeners_without_message_do_not_poll(broker: Broker) -> None:
+    """Listeners wait without a timeout until a message or a stop."""
+    listeners = [Listener(broker, (ANY,)) for _ in range(4)]
+    limits: list[float | None] = []
+    wait = threading.Condition.wait
+
+    def record(self: threading.Condition, timeout: float | None = None) -> bool:
+        limits.append(timeout)
+        return wait(self, timeout)
+
+    broker._changed.wait = partial(record, broker._changed)  # type: ignore[method-assign]  # seam
     with ThreadPoolExecutor(4) as pool:
-        results = [pool.submit(listen, listener) for listener in listeners]
-        for _message in range(100):
-            broker.deliver(key, local_broker.Message(broker, key, '[{}, {}]'))
-            assert deliveries.acquire(timeout=30)
+        results = [pool.submit(listener.poll) for listener in listeners]
+        broker.deliver(ANY, build_message(broker))
+        next(as_completed(results))
         for listener in listeners:
             listener.stop()
-        assert sum(result.result() for result in results) == 100
-    # At most one wake-up per message and one per stop.
-    assert sum(listener.wake_ups for listener in listeners) <= 104
-    assert {limit for condition in conditions for limit in condition.limits} == {None}
+        assert sum(len(result.result()) for result in results) == 1
+    assert set(limits) <= {None}
 
 
-def test_stop_passes_notification_to_next_listener() -> None:
-    broker = local_broker.Broker()
-    key: local_broker.Key = ('exchange', TOPIC, None)
-    first, second = broker.join((key,)), broker.join((key,))
-    first.idle = second.idle = True  # both listeners wait
-    broker.deliver(key, local_broker.Message(broker, key, '[{}, {}]'))
-    assert (first.idle, second.idle) == (False, True)
-    first.stop()
-    assert second.idle is False
-    assert first.poll() == []
-    assert len(second.poll()) == 1
-
-
-def test_answer_wait_is_extended_by_heartbeat() -> None:
-    """The wait ends after a timeout without an answer or a heartbeat."""
-    answer = local_broker.Answer()
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(answer.wait, None, 30)
-        answer.record_heartbeat()
-        answer.set_text('done')
-        assert waiting.result() == 'done'
-    assert local_broker.Answer().wait(None, 0.01) is None
-    assert local_broker.Answer().wait(0.01, None) is None
-    assert local_broker.Answer().wait(0, 30) is None
-
-
-def test_requeue_returns_message_to_listener() -> None:
-    broker = local_broker.Broker()
-    key: local_broker.Key = ('exchange', TOPIC, None)
-    listener = broker.join((key,))
-    broker.deliver(key, local_broker.Message(broker, key, '[{}, {"n": 1}]'))
+def test_requeue_returns_message_to_listener(broker: Broker) -> None:
+    listener = Listener(broker, (ANY,))
+    broker.deliver(ANY, build_message(broker, 1))
     (message,) = listener.poll()
     message.requeue()
-    assert listener.poll()[0].message == {'n': 1}
+    assert poll(listener) == [1]
