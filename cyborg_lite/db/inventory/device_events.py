@@ -158,7 +158,7 @@ _EVENTS: Final = Collection(Row, filters={})
 
 
 def list_events(
-    session: Session, device_uuid: str, query: Query = LATEST_FIRST
+    session: Session, uuid: str, query: Query = LATEST_FIRST
 ) -> tuple[DeviceEvent, ...]:
     """Return events of a device, also of other slots and hosts with its serial number.
 
@@ -166,14 +166,14 @@ def list_events(
 
     :raises DeviceNotFound: there is neither a device nor an event with the uuid
     """
-    serials = select(Row.serial).where(Row.device_uuid == device_uuid, Row.serial != '')
-    is_of_device = or_(Row.device_uuid == device_uuid, Row.serial.in_(serials))
+    serials = select(Row.serial).where(Row.device_uuid == uuid, Row.serial != '')
+    is_of_device = or_(Row.device_uuid == uuid, Row.serial.in_(serials))
     collection = replace(_EVENTS, visible=is_of_device)
     events = list_page(session, _EVENT.select(), query, collection, _EVENT.read)
     if not events and query.cursor is None:
-        device = select(Device.id).where(Device.uuid == device_uuid)
+        device = select(Device.id).where(Device.uuid == uuid)
         if session.scalar(device) is None:
-            raise DeviceNotFound(uuid=device_uuid)
+            raise DeviceNotFound(uuid=uuid)
     return events
 
 
