@@ -68,6 +68,7 @@ ROUTES: Final[Mapping[str, type[Resource]]] = {
     '/v2/services/{uuid}': hosts.ServiceResource,
     '/v2/usages': usages.UsageCollection,
     '/v2/limits': usages.LimitCollection,
+    '/v2/device_types': usages.DeviceTypeCollection,
 }
 
 _VERSION: Final = 'v2'

@@ -53,6 +53,13 @@ _USAGE_COLUMNS: Final = {
     'device_profile_name': 'Device Profile',
     'unit_hours': 'Unit Hours',
 }
+_TYPE_COLUMNS: Final = {
+    'description': 'Description',
+    'device_profiles': 'Device Profiles',
+    'resource_class': 'Resource Class',
+    'is_available': 'Available',
+    'free_units': 'Free',
+}
 _PATH: Final = '/accelerator_requests'
 _TOKEN_VARIABLE: Final = 'OS_SERVICE_TOKEN'
 
@@ -172,6 +179,14 @@ class ListUsages(ListCommand):
             for item in self.api.list_all('/usages', 'usages', query)
         ]
         return build_rows(_USAGE_COLUMNS, rows)
+
+
+class ListDeviceTypes(ListCommand):
+    """List what can be requested, and the device profiles that request it."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        types = self.api.read('/device_types')['device_types']
+        return build_rows(_TYPE_COLUMNS, types)
 
 
 class ShowLimits(ListCommand):

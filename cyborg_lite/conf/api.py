@@ -208,6 +208,15 @@ a group with two whole GPUs. Keep it false if device profiles are created before
 hosts exist, or if Placement is not always reachable.
 """,
     ),
+    cfg.StrOpt(
+        'device_type_availability',
+        default='yes-no',
+        choices=['none', 'yes-no', 'number'],
+        help="""
+What users read in the list of device types: nothing about free units, whether a unit is
+free, or the number of free units. Administrators always read the number.
+""",
+    ),
     cfg.IntOpt(
         'max_name_length',
         default=255,

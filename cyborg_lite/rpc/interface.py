@@ -19,6 +19,7 @@ from cyborg_lite.model.arqs.usages import UsageQuery, UsageReport
 from cyborg_lite.model.attention import AttentionItem
 from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
 from cyborg_lite.model.bitstreams.listing import ListedBitstream
+from cyborg_lite.model.capacity.device_types import DeviceType
 from cyborg_lite.model.capacity.explanations import Explanation
 from cyborg_lite.model.capacity.server_capacity import ProfileCapacity
 from cyborg_lite.model.devices.cleaning import (
@@ -263,6 +264,14 @@ class Conductor(Protocol):
 
         :param hostname: the only host to count; None: all hosts
         :raises DeviceProfileNotFound: the profile does not exist
+        """
+
+    def list_device_types(self, context: RequestContext) -> tuple[DeviceType, ...]:
+        """Return the types of devices that the profiles of the caller name.
+
+        An administrator also sees the types that no profile names.
+
+        :raises ServiceUnavailable: Glance does not answer
         """
 
     # --- devices, deployables, attributes ---

@@ -19,7 +19,7 @@ from tests.builders.bitstream_files import gbs, image
 from tests.servers.glance import RealGlance, real_glance
 from tests.servers.keystone import keystone
 from tests.servers.keystone_cloud import KeystoneCloud, cloud
-from tests.servers.stack import NOVA, Instance, expect
+from tests.servers.stack import NOVA, USER, Instance, expect
 
 __all__ = ['cloud', 'keystone', 'real_glance']
 
@@ -234,6 +234,10 @@ def _requests(recorder: Recorder, cloud: KeystoneCloud) -> None:
     recorder.ask('show_host_topology', topology)
     recorder.ask('list_usages', '/v2/usages')
     recorder.ask('list_limits', '/v2/limits')
+    # A tenant reads whether units are free, and no name of a host.
+    types = recorder.ask('list_device_types', '/v2/device_types', persona=USER)
+    assert [item['device_profiles'] for item in types['device_types']] == [['fpga']]
+    assert cloud.host not in str(types)
     path = f'{ARQS}/{uuid}'
     as_nova('bind_accelerator_request', path, {uuid: unbind})
     as_nova('delete_accelerator_request', path)

@@ -42,6 +42,7 @@ class ApiContext:
     hold: Hold
     hold_bind: int  # seconds
     refuse_impossible_profiles: bool
+    device_type_availability: str  # none, yes-no or number
 
 
 class Resource:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Use of units by projects, and their limits."""
+"""Types of units that projects may request, their use and their limits."""
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Final
 
 from cyborg_lite.api.call import arguments, paging
@@ -9,7 +10,7 @@ from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_7
-from cyborg_lite.api.views.usages import LimitList, UsageList
+from cyborg_lite.api.views.usages import DeviceTypeList, LimitList, UsageList
 from cyborg_lite.errors.base import Forbidden, InvalidInput
 from cyborg_lite.model.arqs.usages import MAX_DAYS, UsageQuery
 from cyborg_lite.model.queries import SORT_KEYS
@@ -61,6 +62,34 @@ class LimitCollection(Resource):
         resource class that the device profiles of the project request.
         """
         return LimitList(limits=self.conductor.list_limits(call.caller))
+
+
+class DeviceTypeCollection(Resource):
+    """``/v2/device_types``"""
+
+    @expose()
+    @requires('cyborg:device_type:get_all')
+    @since(V2_7)
+    @accepts()
+    def get(self, call: Call) -> DeviceTypeList:
+        """List the types of devices that the device profiles of the project name.
+
+        A unit of a type serves the groups of the named profiles. An administrator also
+        sees the types that no profile names. The option [api] device_type_availability
+        decides whether users read if units are free, or how many.
+        """
+        shown = (
+            'number' if call.caller.is_admin else self.context.device_type_availability
+        )
+        types = [
+            SimpleNamespace(
+                type=item,
+                is_available=item.free_units > 0 if shown != 'none' else None,
+                free_units=item.free_units if shown == 'number' else None,
+            )
+            for item in self.conductor.list_device_types(call.caller)
+        ]
+        return DeviceTypeList(device_types=types)
 
 
 def _parse_query(call: Call) -> UsageQuery:

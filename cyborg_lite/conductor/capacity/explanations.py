@@ -21,6 +21,7 @@ from cyborg_lite.db.profiles import profiles
 from cyborg_lite.errors.profiles import DeviceProfileNotFound, ImpossibleDeviceProfile
 from cyborg_lite.model.bitstreams.choice import RegionProperties, parse_query
 from cyborg_lite.model.capacity import fitting
+from cyborg_lite.model.capacity.device_types import DeviceType, summarize_types
 from cyborg_lite.model.capacity.explanations import (
     Explanation,
     FitResult,
@@ -214,6 +215,27 @@ class ExplanationService:
             capacity = first
         warnings = (*fitting.list_profile_warnings(profile), *capacity.warnings)
         return replace(capacity, warnings=warnings)
+
+    def list_device_types(self, project_id: str | None) -> tuple[DeviceType, ...]:
+        """Return the types of devices that the profiles of a project name.
+
+        :param project_id: the project of the caller; None: an admin, who also sees the
+            types that no profile names
+        :raises ServiceUnavailable: Glance does not answer
+        """
+        read, query = self._database.read, Query(filters={'enabled': ('true',)})
+        named_groups = [
+            (profile.name, group)
+            for profile in read(profiles.list_profiles, query, project_id)
+            for group in (*profile.groups, *chain(*profile.alternatives))
+        ]
+        groups = [group for _, group in named_groups]
+        _, capacities = self._finder.find(groups, free=False, traits=False)
+        types = read(provider_capacity.list_device_types)
+        summary = summarize_types(types, capacities, named_groups)
+        return tuple(
+            item for item in summary if item.device_profiles or project_id is None
+        )
 
     def check(self, profile: DeviceProfile) -> None:
         """Check that a provider could serve each group if it were free.

@@ -14,6 +14,7 @@ from cyborg_lite.db.profiles import profiles
 from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.errors.providers import PlacementConflict
+from cyborg_lite.model.capacity.device_types import DeviceType
 from cyborg_lite.model.capacity.explanations import Explanation
 from cyborg_lite.model.capacity.server_capacity import ProfileCapacity
 from cyborg_lite.model.jobs import BindPayload
@@ -77,6 +78,11 @@ class DeviceProfileService:
         """Return how many further servers fit; see ``ExplanationService``."""
         project = viewing_project(context)
         return self.explanations.count_capacity(project, uuid, hostname)
+
+    @serves(Conductor.list_device_types)
+    def list_types(self, context: RequestContext) -> tuple[DeviceType, ...]:
+        """Return the types of devices; see ``ExplanationService``."""
+        return self.explanations.list_device_types(viewing_project(context))
 
     @serves(Conductor.change_device_profile)
     def change(

@@ -25,12 +25,18 @@ from cyborg_lite.db.ownership.allocations import IS_UNOWNED
 from cyborg_lite.db.profiles import selectors
 from cyborg_lite.db.providers.providers import is_allocated, is_unavailable
 from cyborg_lite.model.capacity.availability import Withholding, settle
+from cyborg_lite.model.capacity.device_types import DeviceType
 from cyborg_lite.model.capacity.explanations import ProviderCapacity, ReasonCode
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.hosts.topology import Availability
 from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, HandleType, Health
+from cyborg_lite.model.inventory.typed_attributes import (
+    MEMORY,
+    MIG_PROFILE,
+    VGPU_TYPE,
+)
 from cyborg_lite.model.profiles.selectors import Selector, select_traits
 from cyborg_lite.model.providers.providers import valid_symbol
 from cyborg_lite.model.traits import OWNER_CYBORG
@@ -134,6 +140,31 @@ def list_provider_capacities(
     return tuple(
         replace(capacity, unclean=tuple(units.get(capacity.rp_uuid, ())))
         for capacity in capacities
+    )
+
+
+def list_device_types(session: Session) -> dict[str, DeviceType]:
+    """Return the type of the units of each provider by its uuid, in one SELECT."""
+    rows = session.execute(
+        select(Deployable.rp_uuid, Deployable.resource_class, *selectors.ATTRIBUTES)
+        .join(Device, Deployable.device_id == Device.id)
+        .where(Deployable.rp_uuid.is_not(None), Deployable.resource_class.is_not(None))
+    )
+    return {str(row.rp_uuid): _read_device_type(row) for row in rows}
+
+
+# Any: the columns of list_device_types.
+def _read_device_type(row: Row[*tuple[Any, ...]]) -> DeviceType:
+    attributes = selectors.list_attributes(row, None)
+    values = {item.name: item.value for item in attributes}
+    memory = values.get(MEMORY.name, '')
+    return DeviceType(
+        row.type or '',
+        row.vendor or '',
+        row.model or '',
+        valid_symbol(row.resource_class),
+        values.get(MIG_PROFILE.name) or values.get(VGPU_TYPE.name, ''),
+        int(memory) if memory.isdecimal() else None,
     )
 
 

@@ -5,6 +5,7 @@ import pytest
 from osc_lib import exceptions
 
 from cyborg_lite.model.arqs.usages import UnitUsage, UsageReport
+from cyborg_lite.model.capacity.device_types import DeviceType
 from tests.support.api.command_line import read_json, run_command
 from tests.support.api.conversation import PROJECT, Client
 
@@ -77,6 +78,14 @@ def test_usage_list_is_by_project(client: Client) -> None:
     assert read_json(client, 'usage list', *arguments)[0]['Project'] == 'physics'
     queries = client.conductor.list_arguments('sum_usages', 'query')
     assert [query.project_id for query in queries] == [PROJECT, PROJECT]
+
+
+def test_device_type_list_has_words(client: Client) -> None:
+    item = DeviceType('GPU', '10de', 'A100', 'CUSTOM_MIG', '2g.20gb', 20480, ('g',), 2)
+    client.conductor.answers['list_device_types'] = (item,)
+    (row,) = read_json(client, 'device type list')
+    assert row['Description'] == 'one 20 GB slice of an A100'
+    assert (row['Available'], row['Free']) == (True, 2)
 
 
 def test_profile_commands_have_names_of_clients(client: Client, arq: str) -> None:

@@ -16,7 +16,13 @@ SPELLINGS: Final = {
 }
 """Other spellings that a name replaces."""
 
-OF_HARDWARE: Final = {'Device', 'TopologyDevice', 'TopologyUnit', 'DeployableAttribute'}
+OF_HARDWARE: Final = {
+    'Device',
+    'DeviceType',
+    'TopologyDevice',
+    'TopologyUnit',
+    'DeployableAttribute',
+}
 """Components with a type: devices, units and values. What happens has a kind."""
 
 
