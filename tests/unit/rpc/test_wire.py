@@ -63,6 +63,7 @@ FINGERPRINTS: Final = {
     'DeviceProfile': 'd789dd2dbad0',
     'DeviceRecord': '2cc4e9f4b40e',
     'DeviceStatus': '4baa0633a1b1',
+    'DeviceType': 'c9b93d669a0d',
     'Explanation': '14539495f679',
     'FitResult': 'ff319df6ea47',
     'GroupFit': 'c66ff399794e',
