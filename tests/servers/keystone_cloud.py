@@ -92,7 +92,7 @@ class KeystoneCloud(Cloud):
     def api(self, persona: Mapping[str, str] = ADMIN) -> Service:
         """Return a client for a persona of ``stack``, with tokens of Keystone."""
         headers = {k: v for k, v in persona.items() if k.startswith('OpenStack')}
-        is_member = persona['X-User-Id'] == USER['X-User-Id']
+        is_member = persona.get('X-User-Id') == USER['X-User-Id']
         person = self.member if is_member else self.admin
         headers['X-Auth-Token'] = self.token(person)
         if 'X-Service-Roles' in persona:

@@ -58,6 +58,7 @@ ROUTES: Final = [
     ('cyborg:device:get_events', ADMINS, [f'GET /devices/{U}/events']),
     ('cyborg:usage:get', READERS, ['GET /usages']),
     ('cyborg:limit:get_all', READERS, ['GET /limits']),
+    ('cyborg:device_type:get_all', READERS, ['GET /device_types']),
     ('cyborg:device_profile:get_all', READERS, ['GET /device_profiles']),
     ('cyborg:device_profile:get_one', READERS, [f'GET /device_profiles/{U}']),
     ('cyborg:device_profile:create', ADMINS, ['POST /device_profiles']),
