@@ -247,7 +247,7 @@ class _LifeCycle:
                 for arq in arqs
             )
 
-        _wait_until(is_deleted, f'the ARQs {arqs} are deleted')
+        _wait_until(is_deleted, f'the ARQs {", ".join(arqs)} are deleted')
         path = f'/allocations/{self._instance}'
         _expect(self._placement.ask('DELETE', path), 204)
         _print_result('deleted', 'the ARQ and the allocation')

@@ -86,14 +86,14 @@ def test_allocate_without_candidate_raises() -> None:
             life_cycle(service)._allocate()
 
 
-def test_create_arq_unexpected_state_raises() -> None:
+def test_create_arqs_unexpected_state_raises() -> None:
     arq = {'uuid': 'u', 'state': 'BindFailed'}
     with HttpService() as service:
         service.answers['POST /v2/accelerator_requests'] = http_service.Answer(
             201, {'arqs': [arq]}
         )
         with pytest.raises(LaunchFailed, match='Initial'):
-            life_cycle(service)._create_arq()
+            life_cycle(service)._create_arqs()
 
 
 def test_wait_until_timeout_raises(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,5 +116,5 @@ def test_delete_waits_until_arq_is_deleted(monkeypatch: pytest.MonkeyPatch) -> N
         service.answers[f'DELETE {path}'] = http_service.Answer(204)
         service.answers[f'GET {path}'] = http_service.Answer(body={'arqs': []})
         service.answers['GET /v2/accelerator_requests/u'] = http_service.Answer()
-        with pytest.raises(LaunchFailed, match='the ARQ u is deleted within'):
-            cycle._delete('u')
+        with pytest.raises(LaunchFailed, match='the ARQs u are deleted within'):
+            cycle._delete(['u'])
