@@ -41,6 +41,7 @@ def upgrade() -> None:
     _create_device_profiles()
     _create_device_profile_names()
     _create_profile_choices()
+    _create_profile_promises()
     _create_device_profile_access()
     _create_former_servers()
     _create_project_locks()
@@ -405,6 +406,21 @@ def _create_profile_choices() -> None:
         ),
         _not_null('choice', sa.JSON),
         _not_null('chosen_at', sa.BigInteger),
+    )
+
+
+def _create_profile_promises() -> None:
+    _create(
+        'profile_promises',
+        sa.Integer,
+        _not_null(
+            'device_profile_id',
+            sa.Integer,
+            sa.ForeignKey('device_profiles.id', ondelete='CASCADE'),
+            index=True,
+        ),
+        _not_null('choice', sa.JSON),
+        _not_null('promised_at', sa.BigInteger),
     )
 
 

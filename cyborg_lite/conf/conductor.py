@@ -165,9 +165,9 @@ change at the earliest. Set it to false to only log orphans.
         min=0,
         max=300,
         help="""
-Seconds for which the choice of the alternatives of a device profile is valid. Nova
-reads the profile for each request to create instances. The first read after this time
-asks Placement which alternative has free capacity. With 0 each read asks Placement.
+Seconds for which the choice of the alternatives of a device profile is valid for
+clients without a service token. The first read after this time asks Placement which
+alternative has free capacity. Each read of Nova with a service token asks Placement.
 """,
     ),
     cfg.IntOpt(

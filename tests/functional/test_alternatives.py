@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alternatives of device profiles with a real Placement."""
 
+import random
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import update
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.arqs.binding import BindHandler, build_bind_job
@@ -12,8 +17,11 @@ from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.conductor.profiles.device_profiles import AlternativeService
 from cyborg_lite.db.arqs import alternatives, arqs, binding
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import ProfilePromise
 from cyborg_lite.errors.profiles import ImpossibleDeviceProfile
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope
+from cyborg_lite.model.profiles.alternatives import apply_choice
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Group
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.alternatives import build_profile, create_profile
@@ -31,6 +39,7 @@ __all__ = ['host', 'remote']
 database = database_fixture('sqlite')
 
 ADMIN = RequestContext(is_admin=True, project_id='project')
+NOVA = RequestContext(is_admin=True, project_id='project', service_request=True)
 
 
 @dataclass
@@ -135,3 +144,112 @@ def test_check_accepts_group_with_possible_alternative(
     profile = build_profile((cards.large_group,), (impossible, impossible))
     with pytest.raises(ImpossibleDeviceProfile, match=r'groups\[1\]'):
         explaining.check(profile)
+
+
+@dataclass
+class Builds:
+    """Concurrent builds of instances with one profile, as Nova runs them."""
+
+    database: Database
+    host: Host
+    profile: DeviceProfile
+
+    def run(self, number: int, seed: int) -> int:
+        """Run builds at once; return how many of them get a unit."""
+        choose = random.Random(seed)
+        pauses = [choose.uniform(0, 0.05) for _ in range(number)]
+        start = threading.Barrier(number)
+
+        def build(pause: float) -> bool:
+            start.wait()
+            chosen = self.read_profile()
+            threading.Event().wait(pause)  # until the scheduler has its turn
+            return self.schedule(chosen)
+
+        with ThreadPoolExecutor(number) as pool:
+            return sum(pool.map(build, pauses))
+
+    def read_profile(self) -> DeviceProfile:
+        service = AlternativeService(self.database, self.host.placement, 5)
+        choice = service.choose(NOVA, self.profile.uuid)
+        return apply_choice(self.profile, choice)
+
+    def schedule(self, chosen: DeviceProfile) -> bool:
+        """Allocate a unit for the groups that Nova has read, and create the ARQ."""
+        group = Group.parse(chosen.groups[0]).requirements
+        filters = group.required, group.forbidden
+        while offers := self.host.placement.list_candidates(
+            dict(group.amounts), *filters
+        ):
+            if self.host.try_allocate(random.choice(list(offers))):
+                self.database.write(arqs.create_arqs, self.profile.name, 'project')
+                return True
+        return False  # Nova: No valid host was found
+
+
+def build_cards(
+    database: Database, host: Host, numbers: Sequence[int]
+) -> list[dict[str, str]]:
+    """Add cards of several models; return the group of each model."""
+    mark_up(database, host.name)
+    groups = []
+    for number in numbers:
+        trait = f'CUSTOM_MODEL_{uuid4().hex[:8].upper()}'
+        for index in range(number):
+            part = f'{trait}_{index}'
+            provider = add_device(database, host.name, part, traits=[trait])
+            add_handles(database, provider, 1)
+        groups.append({'resources:PGPU': '1', f'trait:{trait}': 'required'})
+    host.sync()
+    return groups
+
+
+@pytest.mark.parametrize(
+    ('models', 'number'), [((1, 2), 3), ((1, 2, 3), 6), ((2, 2), 6), ((3, 1), 3)]
+)
+def test_concurrent_builds_waste_no_alternative(
+    database: Database, host: Host, models: tuple[int, ...], number: int
+) -> None:
+    groups = build_cards(database, host, models)
+    profile = create_profile(database, tuple(groups))
+    builds = Builds(database, host, profile)
+    assert builds.run(number, seed=number) == min(number, sum(models))
+
+
+def test_promise_ends_with_creation_of_arqs(database: Database, host: Host) -> None:
+    groups = build_cards(database, host, (1, 1))
+    profile = create_profile(database, tuple(groups))
+    builds = Builds(database, host, profile)
+    first, second, third = (builds.read_profile().groups[0] for _ in range(3))
+    # All is promised: the third reader gets what is free although it is promised.
+    assert (first, second, third) == (groups[0], groups[1], groups[0])
+    for _ in range(3):
+        database.write(arqs.create_arqs, profile.name, 'project')
+    assert not database.read(alternatives.count_promises, profile.uuid)
+    assert builds.read_profile().groups[0] == groups[0]
+
+
+def test_promise_expires(database: Database, cards: Cards) -> None:
+    profile = create_profile(database, (cards.large_group, cards.small_group))
+    assert database.write(alternatives.promise_choice, profile.uuid, (0,), 1)
+    assert not database.write(alternatives.promise_choice, profile.uuid, (0,), 1)
+    age = update(ProfilePromise).values(promised_at=ProfilePromise.promised_at - 30_000)
+    database.write(lambda session: session.execute(age))
+    assert database.write(alternatives.promise_choice, profile.uuid, (0,), 1)
+    assert database.read(alternatives.count_promises, profile.uuid) == {(0,): 1}
+
+
+def test_capacity_counts_all_alternatives(database: Database, host: Host) -> None:
+    groups = build_cards(database, host, (2, 3))
+    profile = create_profile(database, tuple(groups))
+    service = ExplanationService(database, host.placement)
+
+    def count() -> tuple[int, bool, tuple[int, ...]]:
+        capacity = service.count_capacity(None, profile.uuid, host.name)
+        return capacity.servers, capacity.is_exact, capacity.choice
+
+    assert count() == (5, True, (0,))
+    builds = Builds(database, host, profile)
+    for _ in range(2):
+        assert builds.schedule(apply_choice(profile, (0,)))
+    assert count() == (3, True, (1,))

@@ -10,6 +10,7 @@ import pytest
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.providers.sync import PlacementSync, SyncResult
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.errors.daemons import RemoteError
 from cyborg_lite.model.providers.providers import (
     ActualProvider,
     ProviderInventory,
@@ -62,6 +63,16 @@ class Host:
 
     def generation(self, uuid: str) -> int:
         return self.placement.get_inventories(uuid).generation
+
+    def try_allocate(self, provider: str) -> bool:
+        """Allocate a unit, unless another consumer has got the last one."""
+        try:
+            self.allocate(provider)
+        except RemoteError as error:
+            if '409' not in error.text:
+                raise
+            return False
+        return True
 
     def allocate(self, provider: str) -> str:
         server = str(uuid4())

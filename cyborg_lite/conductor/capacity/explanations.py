@@ -191,8 +191,8 @@ class ExplanationService:
     ) -> ProfileCapacity:
         """Return how many further servers with the profile fit on each host.
 
-        They are counted with the most preferred choice of alternatives that fits, or
-        else with the first.
+        Each server may have any of the alternatives. The choice is the most preferred
+        one of which a server fits, or else the first one.
 
         :param project_id: the project of the caller; None: an admin
         :param hostname: the only host to count; None: all hosts
@@ -201,18 +201,30 @@ class ExplanationService:
         """
         profile = self._find_profile(project_id, uuid)
         hosts = self._list_hosts(hostname)
-        first: ProfileCapacity | None = None
-        for choice, groups in _list_group_choices(profile):
-            candidates, providers = self._finder.find(groups, traits=False)
-            capacity = count_capacity(candidates, providers, hosts)
-            foreign = tuple(fitting.list_foreign_providers(candidates, providers))
-            capacity = replace(capacity, choice=choice, warnings=foreign)
-            first = first or capacity
-            if capacity.servers:
-                break
-        else:
-            assert first is not None  # a profile has at least one choice
-            capacity = first
+        options = [list_options(profile, i) for i in range(len(profile.groups))]
+        groups = [*chain.from_iterable(options)]
+        candidates, providers = self._finder.find(groups, traits=False)
+        remaining = iter(candidates)
+        by_group = [[next(remaining) for _ in members] for members in options]
+
+        def count(members: Sequence[Sequence[GroupCandidates]]) -> ProfileCapacity:
+            first = [group[0] for group in members]
+            further = [group[1:] for group in members]
+            foreign = tuple(fitting.list_foreign_providers(first, providers))
+            capacity = count_capacity(first, providers, hosts, further)
+            return replace(capacity, warnings=foreign)
+
+        capacity = count(by_group)
+        if profile.alternatives:
+            counts = (
+                (choice, count([[by_group[i][n]] for i, n in enumerate(choice)]))
+                for choice in list_choices(profile)
+            )
+            first = next(counts)
+            fits = (item for item in chain((first,), counts) if item[1].servers)
+            choice, preferred = next(fits, first)
+            warnings = preferred.warnings
+            capacity = replace(capacity, choice=choice, warnings=warnings)
         warnings = (*fitting.list_profile_warnings(profile), *capacity.warnings)
         return replace(capacity, warnings=warnings)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device profiles and the projects that may use them."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.db.arqs import alternatives
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import profiles
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.errors.providers import PlacementConflict
@@ -22,6 +24,7 @@ from cyborg_lite.model.profiles.alternatives import Choice, apply_choice, list_c
 from cyborg_lite.model.profiles.device_profiles import (
     DeviceProfile,
     Group,
+    GroupRequirements,
     ProfileChange,
 )
 from cyborg_lite.model.queries import Query
@@ -153,11 +156,13 @@ def viewing_project(context: RequestContext) -> str | None:
 # --- alternatives: the choice for Nova, and that of an instance ---
 #
 # Nova reads a profile when it schedules an instance, before it knows a host, and
-# creates ARQs after it has chosen one. Neither request names the instance. Between them
-# another process may have chosen another alternative. So the choice is only a forecast;
-# it is shared by all processes through the database. The bind is the first request that
-# names the instance, and its allocation in Placement shows the alternative that Nova
-# received. The bind corrects the ARQs before it claims handles.
+# creates ARQs after it has chosen one. Neither request names the instance. Each choice
+# that Nova reads is promised until Nova creates ARQs: another instance that is
+# scheduled meanwhile gets the next alternative with free capacity. Between both
+# requests another process may have chosen another alternative. So the choice is only a
+# forecast; it is shared by all processes through the database. The bind is the first
+# request that names the instance, and its allocation in Placement shows the alternative
+# that Nova received. The bind corrects the ARQs before it claims handles.
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,23 +171,86 @@ class AlternativeService:
 
     database: Database
     placement: Placement
-    lifetime: int  # seconds for which a choice is valid
+    lifetime: int  # seconds for which a choice is valid for clients other than Nova
 
     @serves(Conductor.choose_alternatives)
     def choose(self, context: RequestContext, uuid: str) -> Choice:
-        """Return the choice that is valid now for a profile."""
+        """Return the choice that is valid now for a profile.
+
+        A service gets a choice that is promised to no other instance, if there is one.
+        """
+        if context.service_request:
+            return self._promise(context, uuid)
         choice = self.database.read(alternatives.find_choice, uuid, self.lifetime)
         if choice is not None:
             return choice
-        viewer = viewing_project(context)
-        query = Query(filters={'uuid': (uuid,)})
-        rows = self.database.read(profiles.list_profiles, query, viewer)
-        if not rows:
-            raise DeviceProfileNotFound(name=uuid)
-        choice = self._select(rows[0])
+        choice = self._select(self._find_profile(context, uuid))
         return self.database.write(
             alternatives.store_choice, uuid, choice, self.lifetime
         )
+
+    def _promise(self, context: RequestContext, uuid: str) -> Choice:
+        """Return a choice and promise it.
+
+        If all capacity is promised, the choice is the first one that fits: an earlier
+        reader may have given up.
+        """
+        profile = self._find_profile(context, uuid)
+        fallback: Choice | None = None
+        try:
+            for choice in list_choices(profile):
+                groups = apply_choice(profile, choice)
+                if not self._fits(groups):
+                    continue
+                fallback = fallback or choice
+                while (room := self._count_room(profile, choice)) > 0:
+                    promise = uuid, choice, room
+                    if self.database.write(alternatives.promise_choice, *promise):
+                        return choice
+        except (ServiceUnavailable, RemoteError) as error:
+            _warn_first(profile, error)
+        choice = fallback or (0,) * len(profile.groups)
+        LOG.info('Device profile %s: no choice has room for one more', profile.name)
+        self.database.write(alternatives.promise_choice, uuid, choice, None)
+        return choice
+
+    def _count_room(self, profile: DeviceProfile, choice: Choice) -> int:
+        """Return the number of instances to which a choice can be promised at once.
+
+        It sends no request if nothing is promised, and else one per distinct group.
+
+        :returns: 0: all of it is promised
+        """
+        promises = self.database.read(alternatives.count_promises, profile.uuid)
+        if not promises:
+            return 1  # the choice fits
+        own = promises.pop(choice, 0)
+        promised = Counter[GroupRequirements]()  # groups of other choices
+        for further, number in promises.items():
+            for group in _parse_groups(apply_choice(profile, further)):
+                promised[group] += number
+        rooms = []
+        for group, number in Counter(
+            _parse_groups(apply_choice(profile, choice))
+        ).items():
+            amounts = dict(group.amounts)
+            offers = self.placement.list_candidates(
+                amounts, group.required, group.forbidden
+            )
+            units = sum(
+                min(free.get(name, 0) // amount for name, amount in amounts.items())
+                for free in offers.values()
+            )
+            rooms.append((units - promised[group]) // number)
+        room = min(rooms, default=0)
+        return room if room > own else 0
+
+    def _find_profile(self, context: RequestContext, uuid: str) -> DeviceProfile:
+        query = Query(filters={'uuid': (uuid,)})
+        viewer = viewing_project(context)
+        for profile in self.database.read(profiles.list_profiles, query, viewer):
+            return profile
+        raise DeviceProfileNotFound(name=uuid)
 
     def _select(self, profile: DeviceProfile) -> Choice:
         """Return the most preferred choice that fits a host now, or else the first.
@@ -196,17 +264,24 @@ class AlternativeService:
                     return choice
             LOG.info('Device profile %s: no alternative fits now', profile.name)
         except (ServiceUnavailable, RemoteError) as error:
-            LOG.warning(
-                'Device profile %s: the first alternative is used, because Placement '
-                'did not answer: %s',
-                profile.name,
-                error.text,
-            )
+            _warn_first(profile, error)
         return (0,) * len(profile.groups)
 
     def _fits(self, profile: DeviceProfile) -> bool:
-        groups = [Group.parse(group).requirements for group in profile.groups]
-        return self.placement.has_candidates(groups)
+        return self.placement.has_candidates(_parse_groups(profile))
+
+
+def _parse_groups(profile: DeviceProfile) -> list[GroupRequirements]:
+    return [Group.parse(group).requirements for group in profile.groups]
+
+
+def _warn_first(profile: DeviceProfile, error: CyborgError) -> None:
+    LOG.warning(
+        'Device profile %s: the first alternative is used, because Placement did not '
+        'answer: %s',
+        profile.name,
+        error.text,
+    )
 
 
 def correct_alternatives(

@@ -4,16 +4,21 @@
 The allocation of an instance corrects the alternatives of its ARQs.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Row, bindparam, select, update
+from sqlalchemy import Row, bindparam, delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import Upsert, change
 from cyborg_lite.db.core.clock import now_ms, read_now_ms
-from cyborg_lite.db.core.tables import Arq, DeviceProfile, ProfileChoice
+from cyborg_lite.db.core.tables import (
+    Arq,
+    DeviceProfile,
+    ProfileChoice,
+    ProfilePromise,
+)
 from cyborg_lite.db.inventory.handles import GENERATION_PARAMETER, IS_CURRENT_BIND
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.model.arqs.arqs import State
@@ -94,7 +99,14 @@ def _change_group(
 # --- choices ---
 #
 # The database stores the last choice of each profile for all processes of the service.
+#
+# A choice that Nova reads is a promise: it counts against what is free until Nova
+# creates the ARQs, at most PROMISE_SECONDS. By then Placement has the allocation.
 
+PROMISE_SECONDS: Final = 30
+"""Seconds for which a promise counts. A build that Nova abandons creates no ARQs."""
+
+_MAX_PROMISES: Final = 1000  # of a profile
 
 _FIND: Final = (
     select(ProfileChoice.choice, (now_ms() - ProfileChoice.chosen_at).label('age'))
@@ -139,6 +151,54 @@ def store_choice(
     present = find_choice(session, uuid, lifetime)
     if present is not None:
         return present
-    row = {'device_profile_id': profile_id, 'choice': list(choice)}
-    _UPSERT.run(session, {**row, 'chosen_at': read_now_ms(session)})
+    _store(session, profile_id, choice, read_now_ms(session))
     return tuple(choice)
+
+
+def _store(session: Session, profile_id: int, choice: Sequence[int], now: int) -> None:
+    row = {'device_profile_id': profile_id, 'choice': list(choice)}
+    _UPSERT.run(session, {**row, 'chosen_at': now})
+
+
+def count_promises(session: Session, uuid: str) -> Counter[Choice]:
+    """Return the number of promises of a profile that count now, by choice."""
+    statement = (
+        select(ProfilePromise.choice)
+        .join(DeviceProfile, DeviceProfile.id == ProfilePromise.device_profile_id)
+        .where(
+            DeviceProfile.uuid == uuid,
+            ProfilePromise.promised_at > now_ms() - PROMISE_SECONDS * 1000,
+        )
+    )
+    return Counter(map(tuple, session.scalars(statement)))
+
+
+def promise_choice(
+    session: Session, uuid: str, choice: Sequence[int], room: int | None
+) -> bool:
+    """Store a choice that Nova reads, and promise it.
+
+    The lock of the profile orders the processes. Promises that do not count any more
+    are deleted.
+
+    :param room: number of instances that can have the choice at once; None: not limited
+    :returns: False: as many promises of the choice count already; nothing is stored
+    :raises DeviceProfileNotFound: the profile has been deleted
+    """
+    profile_id = session.scalar(_LOCK, {'uuid': uuid})
+    if profile_id is None:
+        raise DeviceProfileNotFound(name=uuid)
+    promises = count_promises(session, uuid)
+    if room is not None and promises[tuple(choice)] >= room:
+        return False
+    now = read_now_ms(session)
+    expired = (
+        ProfilePromise.device_profile_id == profile_id,
+        ProfilePromise.promised_at <= now - PROMISE_SECONDS * 1000,
+    )
+    change(session, delete(ProfilePromise).where(*expired))
+    _store(session, profile_id, choice, now)
+    if promises.total() < _MAX_PROMISES:
+        row = {'device_profile_id': profile_id, 'choice': list(choice)}
+        change(session, insert(ProfilePromise), {**row, 'promised_at': now})
+    return True

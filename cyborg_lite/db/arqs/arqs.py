@@ -20,6 +20,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    delete,
     false,
     func,
     insert,
@@ -47,6 +48,7 @@ from cyborg_lite.db.core.tables import (
     Device,
     DeviceProfile,
     ProfileChoice,
+    ProfilePromise,
     Service,
 )
 from cyborg_lite.db.devices.devices import describe_loss, is_lost
@@ -180,6 +182,11 @@ _ANY_PROFILE: Final = select(
     DeviceProfile.groups_changed_at,
     DeviceProfile.enabled,
     ProfileChoice.choice,
+    select(func.min(ProfilePromise.id))
+    .where(ProfilePromise.device_profile_id == DeviceProfile.id)
+    .correlate(DeviceProfile)
+    .scalar_subquery()
+    .label('promise'),
     # The audit compares the age of an ARQ with the clock of the database.
     now_utc().label('current_time'),
 )
@@ -255,6 +262,11 @@ def create_arqs(  # noqa: PLR0913  # all are keys of one call
         for group, name in units
     ]
     _insert_arqs(session, rows, columns)
+    if profile.promise is not None:
+        # Placement has the allocation that was promised. Nova does not say which.
+        change(
+            session, delete(ProfilePromise).where(ProfilePromise.id == profile.promise)
+        )
     state_times = {State.INITIAL.value: created_at}
     return tuple(Arq(**row, state_times=state_times) for row in rows)
 

@@ -293,6 +293,19 @@ class ProfileChoice(Base):
     chosen_at: Mapped[int] = mapped_column(BigInteger)  # ms of the database clock
 
 
+class ProfilePromise(Base):
+    """A choice that Nova has read, and for which it has not created ARQs yet."""
+
+    __tablename__ = 'profile_promises'
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    device_profile_id: Mapped[int] = mapped_column(
+        ForeignKey('device_profiles.id', ondelete='CASCADE'), index=True
+    )
+    choice: Mapped[list[int]] = mapped_column(JSON)  # the index for each group
+    promised_at: Mapped[int] = mapped_column(BigInteger)  # ms of the database clock
+
+
 class DeviceProfileName(Base):
     """A former name of a device profile, which flavors may still contain.
 

@@ -35,6 +35,7 @@ from cyborg_lite.db.core.tables import (
     DeviceProfileAccess,
     DeviceProfileName,
     ProfileChoice,
+    ProfilePromise,
     now,
 )
 from cyborg_lite.db.core.tables import DeviceProfile as Row
@@ -197,9 +198,10 @@ def update_profile(
 
 
 def _delete_choice(session: Session, profile_id: int) -> None:
-    """Delete the choice of alternatives: its indexes are those of former groups."""
-    of_profile = ProfileChoice.device_profile_id == profile_id
-    change(session, delete_rows(ProfileChoice).where(of_profile))
+    """Delete the choices of alternatives: their indexes are those of former groups."""
+    for table in (ProfileChoice, ProfilePromise):
+        of_profile = table.device_profile_id == profile_id
+        change(session, delete_rows(table).where(of_profile))
 
 
 def delete_profiles(

@@ -8,7 +8,7 @@ are not considered.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Final
 
 from cyborg_lite.model.capacity import obstacles
@@ -296,23 +296,39 @@ def count_capacity(
     groups: Sequence[GroupCandidates],
     providers: Iterable[ProviderCapacity],
     hosts: Collection[str],
+    alternatives: Sequence[Sequence[GroupCandidates]] = (),
 ) -> ProfileCapacity:
     """Return the number of servers that fit on each host, and in all.
 
     :param groups: the groups of a profile
+    :param alternatives: of each group; empty: no group has any
     :param providers: providers of the whole cloud
     :param hosts: names of the hosts to count
     """
     by_host: dict[str, list[ProviderCapacity]] = defaultdict(list)
     for provider in providers:
         by_host[provider.hostname].append(provider)
-    problems = {name: _build_problem(groups, by_host[name]) for name in sorted(hosts)}
+    options = [
+        (group, *(alternatives[index] if alternatives else ()))
+        for index, group in enumerate(groups)
+    ]
+    problems = {name: _build_problem(options, by_host[name]) for name in sorted(hosts)}
     counts = _solve(problems.values())
     results = tuple(
         _describe_host(name, groups, counts[problem])
         for name, problem in problems.items()
     )
-    classes = {name for group in groups for name in group.requirements.resource_classes}
+    classes = {
+        name
+        for group in chain.from_iterable(options)
+        for name in group.requirements.resource_classes
+    }
+    # An alternative that needs another number of units is not counted.
+    is_complete = all(
+        group.requirements.total == members[0].requirements.total
+        for members in options
+        for group in members
+    )
     relevant = {
         name
         for name in problems
@@ -322,7 +338,7 @@ def count_capacity(
         servers=sum(host.servers for host in results),
         hosts=results,
         shortage=_find_main_shortage(results, relevant),
-        is_exact=all(host.is_exact for host in results),
+        is_exact=is_complete and all(host.is_exact for host in results),
     )
 
 
@@ -338,20 +354,23 @@ def _solve(problems: Iterable[_Problem]) -> Mapping[_Problem, ServerCount]:
 
 
 def _build_problem(
-    groups: Sequence[GroupCandidates], providers: Sequence[ProviderCapacity]
+    options: Sequence[Sequence[GroupCandidates]], providers: Sequence[ProviderCapacity]
 ) -> _Problem:
-    """Return the problem with short names of providers, so that equal hosts match."""
+    """Return the problem with short names of providers, so that equal hosts match.
+
+    :param options: each group of a profile with its alternatives
+    """
     ordered = sorted(
         providers,
         key=lambda item: (
             item.resource_class,
-            [_count_free(group, item) for group in groups],
+            [_count_free(group, item) for group in options],
         ),
     )
     names = {provider.rp_uuid: str(index) for index, provider in enumerate(ordered)}
     free: dict[str, int] = {}
     indices: dict[tuple[int, frozenset[str]], list[int]] = defaultdict(list)
-    for index, group in enumerate(groups):
+    for index, group in enumerate(options):
         able = set()
         for provider in ordered:
             units = _count_free(group, provider)
@@ -361,7 +380,7 @@ def _build_problem(
                 # The groups are queried one after another; the least amount is safe.
                 free[name] = min(units, free.get(name, units))
         # Old profiles may have a group without units, which no provider serves.
-        units = max(1, group.requirements.total)
+        units = max(1, group[0].requirements.total)
         indices[units, frozenset(able)].append(index)
     return _Problem(
         tuple(
@@ -372,14 +391,24 @@ def _build_problem(
     )
 
 
-def _count_free(group: GroupCandidates, provider: ProviderCapacity) -> int:
-    """Return the units that a provider has for a group; 0: it cannot serve it now."""
-    requirements = group.requirements
-    if len(requirements.amounts) != 1 or not obstacles.can_serve_now(group, provider):
-        return 0
-    ((name, _),) = requirements.amounts
-    offer = group.offers[provider.rp_uuid].get(name, 0)
-    return min(offer, provider.free_handles)
+def _count_free(options: Sequence[GroupCandidates], provider: ProviderCapacity) -> int:
+    """Return the units that a provider has for a group; 0: it cannot serve it now.
+
+    :param options: the group and its alternatives
+    """
+    units = 0
+    for group in options:
+        requirements = group.requirements
+        is_comparable = requirements.total == options[0].requirements.total
+        if (
+            is_comparable
+            and len(requirements.amounts) == 1
+            and obstacles.can_serve_now(group, provider)
+        ):
+            ((name, _),) = requirements.amounts
+            offer = group.offers[provider.rp_uuid].get(name, 0)
+            units = max(units, min(offer, provider.free_handles))
+    return units
 
 
 def _describe_host(

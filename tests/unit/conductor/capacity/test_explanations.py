@@ -178,24 +178,23 @@ def test_count_capacity_sends_one_request_per_distinct_group(
 
 
 @pytest.mark.parametrize(
-    ('options', 'expected', 'requests'),
+    ('options', 'expected'),
     [
-        ((ONE, SHARED), ((0,), 2), 1),
-        ((SHARED, ONE), ((1,), 2), 2),
-        ((SHARED, {'resources:PGPU': '2'}), ((0,), 0), 2),
+        ((ONE, SHARED), ((0,), 2, True)),
+        ((SHARED, ONE), ((1,), 2, True)),
+        ((SHARED, {'resources:PGPU': '2'}), ((0,), 0, False)),
     ],
 )
-def test_count_capacity_counts_first_alternative_that_fits(
+def test_count_capacity_counts_all_alternatives(
     database: Database,
     placement: FakePlacement,
     options: tuple[dict[str, str], ...],
-    expected: tuple[tuple[int, ...], int],
-    requests: int,
+    expected: tuple[tuple[int, ...], int, bool],
 ) -> None:
     uuid = create_profile(database, options).uuid
     capacity = ExplanationService(database, placement).count_capacity(None, uuid, None)
-    assert (capacity.choice, capacity.servers) == expected
-    assert placement.calls == ['GET /allocation_candidates'] * requests
+    assert (capacity.choice, capacity.servers, capacity.is_exact) == expected
+    assert placement.calls == ['GET /allocation_candidates'] * 2
 
 
 def test_count_capacity_hidden_profile_raises(
