@@ -16,9 +16,9 @@ from typing import Final
 import pytest
 
 from tests.chaos.faulty_cloud import FaultyCloud
-from tests.functional.test_modes import ModeHost
 from tests.hosts.kernel import FakeKernel
 from tests.servers import rabbitmq
+from tests.servers.mode_host import ModeHost
 from tests.servers.stack import Instance, expect
 from tests.servers.vgpu_machine import Generation, run_cloud
 

@@ -4,90 +4,18 @@
 Real daemons, a real Placement and an emulated kernel.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
-from devstack.launcher.processes import Child
-from devstack.launcher.rest import Answer
 from tests.chaos.faulty_cloud import FaultyCloud
 from tests.servers import rabbitmq
-from tests.servers.stack import ADMIN, Instance, expect
-from tests.servers.vgpu_machine import Generation, VgpuHost, run_cloud
+from tests.servers.mode_host import QAT, ModeHost
+from tests.servers.vgpu_machine import Generation, run_cloud
 
-_QAT: Final = '0000:e8:00.0'
 _GPU: Final = '0000:c1:00.0'
-_NEWEST: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.7'}
-
-
-class ModeHost(VgpuHost):
-    """Host with cards that have modes; the test controls its agent."""
-
-    card = _QAT
-    drivers: Mapping[str, Mapping[str, object]] = {}
-
-    def begin_agent(self, patience: int = 60, timeout: int = 30) -> Child:
-        self.cloud.configure(self.drivers)
-        self.settings = {'enabled_drivers': ','.join(self.drivers)}
-        return super().begin_agent(patience, timeout)
-
-    def device(self) -> str:
-        query = (
-            'SELECT uuid FROM devices '
-            f"WHERE hostname = '{self.name}' AND control_address = '{self.card}'"
-        )
-        rows = self.cloud.until(lambda: self.cloud.rows(query), 'the card is stored')
-        return str(rows[0][0])
-
-    def change_mode(self, mode: str) -> Answer:
-        body = [{'op': 'replace', 'path': '/mode', 'value': mode}]
-        path = f'/v2/devices/{self.device()}'
-        return self.cloud.api(_NEWEST).ask('PATCH', path, body)
-
-    # Any: JSON of the API.
-    def modes(self) -> dict[str, Any]:
-        path = f'/v2/devices/{self.device()}/modes'
-        body: dict[str, Any] = expect(self.cloud.api(_NEWEST).ask('GET', path), 200)
-        return body
-
-    def wait_for_mode(self, mode: str) -> None:
-        def is_set() -> bool:
-            modes = self.modes()
-            return modes['current'] == mode and modes['change'] is None
-
-        self.cloud.until(is_set, f'the mode is {mode}')
-
-    def offers(self) -> dict[str, tuple[int, set[str]]]:
-        """Return total and traits of each provider of the card, by its ending."""
-        offers = {}
-        prefix = f'{self.name}_{self.card}'
-        for name, provider in self.cloud.providers().items():
-            uuid = provider['uuid']
-            if name.startswith(prefix):
-                path = f'/resource_providers/{uuid}/traits'
-                traits = expect(self.cloud.placement.ask('GET', path), 200)['traits']
-                inventory = self.cloud.inventory(uuid)
-                free = sum(v['total'] - v['reserved'] for v in inventory.values())
-                ending = name.removeprefix(prefix)
-                offers[ending] = free, {t for t in traits if 'CUSTOM' in t}
-        return offers
-
-    def boot_from(self, resource_class: str, ending: str = '') -> Instance:
-        """Return a bound instance with one unit of the provider."""
-        card = f'{self.name}_{self.card}{ending}'
-        provider = self.cloud.until(
-            lambda: self.cloud.providers().get(card), f'{card} is offered'
-        )
-        guest = Instance(self.cloud, str(provider['uuid']), {resource_class: 1})
-        self.guests.append(guest)
-        guest.create_arqs(self.cloud.create_profile(resource_class))
-        guest.allocate()
-        expect(guest.bind(), 202)
-        self.cloud.until(guest.is_resolved, 'Nova receives an event')
-        assert guest.states() == {'Bound'}, guest.list_arqs()
-        return guest
 
 
 @pytest.fixture(scope='module')
@@ -101,12 +29,12 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyCloud]:
 
 @pytest.fixture
 def qat(cloud: FaultyCloud, tmp_path: Path) -> Iterator[ModeHost]:
-    generation = Generation('qat-services', (), (_QAT, _QAT), (1, 1))
+    generation = Generation('qat-services', (), (QAT, QAT), (1, 1))
     with ModeHost(cloud, tmp_path, generation) as host:
-        host.kernel.disable(_QAT)
+        host.kernel.disable(QAT)
         host.drivers = {
             'intel_qat_driver': {
-                'virtual_functions': f'{_QAT} = 4',
+                'virtual_functions': f'{QAT} = 4',
                 'modes': f'{host.name}/8086:4940 = sym;asym',
             }
         }
@@ -126,7 +54,7 @@ def gpu(cloud: FaultyCloud, tmp_path: Path) -> Iterator[ModeHost]:
 
 
 def services(host: ModeHost) -> str:
-    file = host.root / f'sys/bus/pci/devices/{_QAT}/qat/cfg_services'
+    file = host.root / f'sys/bus/pci/devices/{QAT}/qat/cfg_services'
     return file.read_text().strip()
 
 
@@ -144,7 +72,7 @@ def test_qat_services_are_planned_changed_and_restored(qat: ModeHost) -> None:
     assert [item['total'] for item in (*plan['appears'], *plan['vanishes'])] == [4, 4]
     cloud.until(lambda: qat.offers() == {'': (4, traits('DC'))}, 'the card is offered')
 
-    guest = qat.boot_from('CUSTOM_QAT')
+    guest = qat.boot_from('CUSTOMQAT')
     refusal = qat.change_mode('sym;asym')
     assert (refusal.status, guest.arqs[0] in str(refusal.body)) == (409, True)
     qat.end(guest)
@@ -154,7 +82,7 @@ def test_qat_services_are_planned_changed_and_restored(qat: ModeHost) -> None:
     offers = {'': (4, traits('SYM', 'ASYM'))}
     cloud.until(lambda: qat.offers() == offers, 'Placement has the new services')
 
-    guest = qat.boot_from('CUSTOM_QAT')
+    guest = qat.boot_from('CUSTOMQAT')
     qat.power_cycle()
     assert services(qat) == 'dc'
     qat.start_agent()

@@ -78,14 +78,14 @@ class DeviceTypeCollection(Resource):
         sees the types that no profile names. The option [api] device_type_availability
         decides whether users read if units are free, or how many.
         """
-        shown = (
+        availability = (
             'number' if call.caller.is_admin else self.context.device_type_availability
         )
         types = [
             SimpleNamespace(
                 type=item,
-                is_available=item.free_units > 0 if shown != 'none' else None,
-                free_units=item.free_units if shown == 'number' else None,
+                is_available=item.free_units > 0 if availability != 'none' else None,
+                free_units=item.free_units if availability == 'number' else None,
             )
             for item in self.conductor.list_device_types(call.caller)
         ]

@@ -20,7 +20,6 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs.matching import Allocated, check_amounts, check_deployable
-from cyborg_lite.db.capacity import elastic_cards
 from cyborg_lite.db.core.change import change, values_by_row
 from cyborg_lite.db.core.incarnations import IS_QUARANTINED
 from cyborg_lite.db.core.tables import (
@@ -32,6 +31,7 @@ from cyborg_lite.db.core.tables import (
     ProviderTraits,
     Service,
 )
+from cyborg_lite.db.devices import elastic_cards
 from cyborg_lite.db.inventory.handles import (
     FREE,
     GENERATION_PARAMETER,

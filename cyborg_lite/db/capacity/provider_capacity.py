@@ -9,7 +9,6 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Label, Row, case, func, or_, select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.capacity import elastic_cards
 from cyborg_lite.db.core.tables import (
     Allocation,
     Arq,
@@ -19,7 +18,7 @@ from cyborg_lite.db.core.tables import (
     LoadedRegion,
     Service,
 )
-from cyborg_lite.db.devices import cleanings
+from cyborg_lite.db.devices import cleanings, elastic_cards
 from cyborg_lite.db.inventory.handles import FREE, needs_cleaning
 from cyborg_lite.db.ownership.allocations import IS_UNOWNED
 from cyborg_lite.db.profiles import selectors

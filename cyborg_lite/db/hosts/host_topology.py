@@ -9,7 +9,6 @@ from typing import Any, Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
-from cyborg_lite.db.capacity import elastic_cards
 from cyborg_lite.db.capacity.provider_capacity import (
     CLOSURE_COLUMNS,
     UNIT_STATE,
@@ -25,6 +24,7 @@ from cyborg_lite.db.core.tables import (
     LoadedRegion,
     Service,
 )
+from cyborg_lite.db.devices import elastic_cards
 from cyborg_lite.db.devices.devices import SHOWN_HEALTH, SHOWN_HEALTH_REASON
 from cyborg_lite.db.ownership import allocations
 from cyborg_lite.errors.hosts import HostNotFound

@@ -22,7 +22,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.capacity import elastic_cards
 from cyborg_lite.db.core.change import Upsert, change
 from cyborg_lite.db.core.clock import now_utc, read_time_before
 from cyborg_lite.db.core.tables import (
@@ -34,6 +33,7 @@ from cyborg_lite.db.core.tables import (
     ProviderTraits,
     Service,
 )
+from cyborg_lite.db.devices import elastic_cards
 from cyborg_lite.db.inventory.handles import needs_cleaning
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import selectors

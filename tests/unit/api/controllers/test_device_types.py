@@ -26,7 +26,7 @@ def read_types(client: Client) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ('shown', 'persona', 'units', 'expected'),
+    ('availability', 'persona', 'units', 'expected'),
     [
         ('none', READER, 3, (None, None)),
         ('yes-no', READER, 3, (True, None)),
@@ -37,14 +37,14 @@ def read_types(client: Client) -> list[dict[str, Any]]:
 )
 def test_option_decides_what_users_read(
     client: Client,
-    shown: str,
+    availability: str,
     persona: dict[str, str],
     units: int,
     expected: tuple[bool | None, int | None],
 ) -> None:
     item = DeviceType('GPU', '10de', 'A100', 'PGPU', '', 81920, ('gpu',), units)
     client.conductor.answers['list_device_types'] = (item,)
-    configuration = build_configuration(device_type_availability=shown)
+    configuration = build_configuration(device_type_availability=availability)
     application = assemble(configuration, client.conductor.client)
     (record,) = read_types(Client(client.conductor, application, persona))
     assert record == {
