@@ -146,7 +146,7 @@ def test_check_results_names_each_fault(result: DiscoveryResult) -> None:
         ([with_root(result, name='card')], 'does not start with'),
         ([with_root(result, traits=('lower',))], 'lower is not a valid trait'),
         ([with_root(result, reserved=3)], 'reserves more than its total'),
-        ([with_root(result, total=-1)], 'cannot have -1 units'),
+        ([with_root(result, total=-1)], 'total cannot be -1'),
         (
             [with_root(result, handles=(replace(handle, info={'bus': '0x5e'}),))],
             'info values with 0x',
