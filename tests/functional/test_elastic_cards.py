@@ -133,11 +133,11 @@ def wait_for_truth(host: ElasticHost) -> bool:
 
 
 def test_elastic_card_serves_mixed_sizes(host: ElasticHost) -> None:
-    """Let twenty instances of random sizes come and go."""
+    """Let ten instances of random sizes come and go."""
     cloud, choose = host.cloud, random.Random(33)
     running: list[tuple[str, Instance]] = []
     booted = 0
-    while booted < 20:
+    while booted < 10:
         size = choose.choice(list(_PLACES))
         guest = host.try_boot(size)
         if guest is not None:
