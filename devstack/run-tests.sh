@@ -8,7 +8,7 @@
 #                            dashboard, docs and lowest
 #   run-tests.sh SUITE ...   the given suites, e.g. `run-tests.sh lint unit`
 #   run-tests.sh --parallel SUITE ...
-#                            one suite more at the same time than there are processors
+#                            as many suites at the same time as there are processors
 #
 # The virtual environments and the results are in .tox/ at the top of the checkout.
 
@@ -19,8 +19,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # The longest first: the others run beside it.
 quick=(unit lint types)
 mode=(run)
-parallel=(run-parallel --parallel "$(($(getconf _NPROCESSORS_ONLN) + 1))"
-    --parallel-no-spinner)
+parallel=(run-parallel --parallel auto --parallel-no-spinner)
 case "${1:-}" in
     '')
         suites=("${quick[@]}")
