@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from cyborg_lite.model.traits import EMPTIED
+from cyborg_lite.model.traits import DEGRADED, EMPTIED
 from devstack.launcher.processes import Child
 from tests.chaos.faulty_cloud import FaultyCloud
 from tests.hosts.fixture_drivers import DRIVERS, read_options
@@ -158,7 +158,9 @@ class FixtureAgent:
             inventory['total'] - inventory['reserved'] for inventory in entries.values()
         )
         totals = {name: inventory['total'] for name, inventory in entries.items()}
-        return ShownProvider(uuid, totals, free, frozenset(traits['traits']))
+        # The trait of the health may change while a test runs.
+        lasting = frozenset(traits['traits']) - {DEGRADED}
+        return ShownProvider(uuid, totals, free, lasting)
 
     def devices(self) -> dict[str, str]:
         """Return the uuids of the devices by address."""
