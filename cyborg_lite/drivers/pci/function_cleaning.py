@@ -177,15 +177,18 @@ def _compare(function: PciFunction, before: _Reading, after: _Reading) -> list[s
 def _compare_facts(
     function: PciFunction, before: CardFacts, after: CardFacts
 ) -> list[str]:
-    """Return which facts of a card are the same. A fact that is not shown is not.
+    """Return the names of the facts that the host driver shows of a card.
 
-    :raises ResetFailed: a text has changed, or a number has grown
+    :raises ResetFailed: a text has changed, a number has grown, or a fact that was
+        shown before the reset is not shown any more
     """
-    names = [name for name in before if name in after]
-    for name in names:
-        old, new = before[name], after[name]
+    for name, old in before.items():
+        if name not in after:
+            reason = f'its {name} was {old}, and cannot be read now'
+            raise ResetFailed(address=function.address, reason=reason)
+        new = after[name]
         is_worse = isinstance(old, int) and isinstance(new, int) and new > old
         if is_worse or (isinstance(old, str) and new != old):
             reason = f'its {name} was {old}, and is {new}'
             raise ResetFailed(address=function.address, reason=reason)
-    return names
+    return list(before)

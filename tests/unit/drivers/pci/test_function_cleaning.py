@@ -122,6 +122,15 @@ def test_changed_firmware_after_reset_is_not_clean(gpu: Site) -> None:
         gpu.clean()
 
 
+def test_firmware_that_cannot_be_read_after_reset_is_not_clean(gpu: Site) -> None:
+    information = gpu.kernel.root / 'proc/driver/nvidia/gpus' / _GPU / 'information'
+    lines = information.read_text().splitlines(keepends=True)
+    shorter = ''.join(line for line in lines if 'Video BIOS' not in line)
+    gpu.kernel.probe_effects[information] = shorter
+    with pytest.raises(ResetFailed, match=r'VBIOS was 90\.04.* cannot be read now'):
+        gpu.clean()
+
+
 def test_function_that_stays_unbound_is_not_clean(gpu: Site) -> None:
     gpu.kernel.refuse('drivers_probe', errno.EIO)
     with pytest.raises(DriverError, match='drivers_probe fails'):
