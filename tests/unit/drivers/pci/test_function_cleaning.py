@@ -122,7 +122,7 @@ def test_changed_firmware_after_reset_is_not_clean(gpu: Site) -> None:
         gpu.clean()
 
 
-def test_firmware_that_cannot_be_read_after_reset_is_not_clean(gpu: Site) -> None:
+def test_unreadable_firmware_after_reset_is_not_clean(gpu: Site) -> None:
     information = gpu.kernel.root / 'proc/driver/nvidia/gpus' / _GPU / 'information'
     lines = information.read_text().splitlines(keepends=True)
     shorter = ''.join(line for line in lines if 'Video BIOS' not in line)
