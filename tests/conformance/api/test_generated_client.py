@@ -67,6 +67,7 @@ _READS: Final = (
     'attention.show_attention',
     'bitstreams.list_bitstreams',
     'deployables.list_deployables',
+    'device_types.list_device_types',
     'hosts.list_hosts',
     'instance_events.list_instance_events',
     'limits.list_limits',
