@@ -19,7 +19,6 @@ from cyborg_lite.cmd.manage import (
     agents,
     audit,
     devices,
-    init,
     ownership,
     placement,
     recover,
@@ -64,7 +63,6 @@ def _add_parsers(parsers: Parsers) -> None:
         ownership.add_parsers,
         agents.add_parsers,
         devices.add_topology_parser,
-        init.add_parsers,
         units.add_parsers,
     ):
         add_parsers(parsers)
