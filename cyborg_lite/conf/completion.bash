@@ -21,13 +21,9 @@ _cyborg_lite() {
     "cyborg-lite-dbsync current"*) words="--help --json" ;;
     "cyborg-lite-dbsync history"*) words="--help --json" ;;
     "cyborg-lite-dbsync create"*) words="--help --json" ;;
-    "cyborg-lite-manage") words="audit recover device cleaning placement ownership agent topology install-units convert-config import --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-manage") words="audit recover placement ownership agent topology install-units convert-config import --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-manage audit"*) words="--apply --format --grace --help --json" ;;
     "cyborg-lite-manage recover"*) words="--accept --apply --format --help --json --plan" ;;
-    "cyborg-lite-manage device") words="impact --help" ;;
-    "cyborg-lite-manage device impact"*) words="--format --help --host --json" ;;
-    "cyborg-lite-manage cleaning") words="list --help" ;;
-    "cyborg-lite-manage cleaning list"*) words="--format --help --json" ;;
     "cyborg-lite-manage placement") words="audit --help" ;;
     "cyborg-lite-manage placement audit"*) words="--apply --format --help --host --json --prune" ;;
     "cyborg-lite-manage ownership") words="plan check --format --help --host --json" ;;

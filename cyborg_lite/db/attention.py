@@ -71,7 +71,7 @@ def list_attention(session: Session) -> tuple[AttentionItem, ...]:
         _list_quarantine(session),
         _list_jobs(session),
         _list_units(session),
-        _list_lost_arqs(session),
+        list_lost_arqs(session),
         _list_devices(session),
         _list_allocations(session),
         _list_services(session),
@@ -160,19 +160,6 @@ def _list_units(session: Session) -> Iterator[AttentionItem]:
             unit.unit,
             unit.hostname,
             f'{unit.state}: {unit.reason or unit.progress or "it waits."}',
-        )
-
-
-def _list_lost_arqs(session: Session) -> Iterator[AttentionItem]:
-    for impact, since in list_lost_arqs(session):
-        yield AttentionItem(
-            AttentionKind.LOST_ARQ,
-            since,
-            ObjectType.ARQ,
-            impact.arq_uuid,
-            f'instance {impact.instance_uuid}',
-            impact.hostname,
-            f'{impact.handle}: {impact.loss}',
         )
 
 

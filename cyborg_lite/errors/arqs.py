@@ -63,7 +63,7 @@ class InstanceDeviceLost(Conflict):
     )
     advice = (
         'Put the device back; the ARQs then become usable again. Run '
-        'cyborg-lite-manage device impact to list the instances. Set [api] '
+        '`openstack accelerator attention list` to list the instances. Set [api] '
         'refuse_failed_binds = false to start instances without their accelerators.'
     )
 
@@ -211,7 +211,7 @@ class UnitsBeingCleaned(HandlesContended):
     )
     advice = (
         'Create the instance again after the cleaning run. If it does not end, ask the '
-        'operator to run `cyborg-lite-manage cleaning list`.'
+        'operator to run `openstack accelerator attention list`.'
     )
 
 

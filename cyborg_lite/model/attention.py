@@ -120,7 +120,7 @@ KINDS: Final[Mapping[AttentionKind, Rule]] = {
     AttentionKind.LOST_ARQ: Rule(
         _CRITICAL,
         'The device of a bound ARQ is gone, failed or missing.',
-        'cyborg-lite-manage device impact --host {hostname}',
+        f'{_PREFIX} request show {{object_id}}',
     ),
     AttentionKind.UNHEALTHY_DEVICE: Rule(
         _WARNING,

@@ -18,10 +18,10 @@ from cyborg_lite import conf as configuration
 from cyborg_lite.cmd.manage import (
     agents,
     audit,
-    devices,
     ownership,
     placement,
     recover,
+    topology,
     units,
 )
 from cyborg_lite.cmd.support.json_output import run_command
@@ -57,12 +57,10 @@ def _add_parsers(parsers: Parsers) -> None:
     for add_parsers in (
         audit.add_parsers,
         recover.add_parsers,
-        devices.add_device_parsers,
-        devices.add_cleaning_parsers,
         placement.add_parsers,
         ownership.add_parsers,
         agents.add_parsers,
-        devices.add_topology_parser,
+        topology.add_parsers,
         units.add_parsers,
     ):
         add_parsers(parsers)

@@ -8,9 +8,8 @@ is usable again as soon as the device is.
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
@@ -53,7 +52,8 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.base import Conflict
 from cyborg_lite.errors.devices import DeviceInUse, DeviceNotFound
 from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES, State
-from cyborg_lite.model.devices.devices import DeviceImpact, DeviceRecord, DeviceStatus
+from cyborg_lite.model.attention import AttentionItem, AttentionKind, ObjectType
+from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, Health
@@ -276,63 +276,27 @@ def describe_loss() -> ColumnElement[str]:
     )
 
 
-_IMPACT: Final = Record(
-    DeviceImpact,
+_LOST: Final = Record(
+    AttentionItem,
     Row,
-    Arq,
-    address=Row.control_address,
-    device_uuid=Row.uuid,
-    handle=AttachHandle.key,
-    arq_uuid=Arq.uuid,
-    loss=describe_loss(),
+    since=case(
+        (Row.health.in_(UNUSABLE_HEALTH), Row.health_since),
+        else_=func.coalesce(AttachHandle.updated_at, AttachHandle.created_at),
+    ),
+    object_id=Arq.uuid,
+    object_name=literal('instance ') + Arq.instance_uuid,
+    reason=AttachHandle.key + ': ' + describe_loss(),
 )
 
 
-def list_impacts(
-    session: Session, device: str | None = None, hostname: str | None = None
-) -> tuple[DeviceImpact, ...]:
-    """Return the ARQs that use devices, in one SELECT.
-
-    :param device: uuid, serial number or control address; None: all devices
-    :param hostname: None: all hosts
-    """
-    statement = _select_in_use(*_IMPACT.columns).order_by(
-        Row.hostname, Row.control_address, Arq.id
+def list_lost_arqs(session: Session) -> Iterator[AttentionItem]:
+    """Yield the bound ARQs with a lost device."""
+    statement = _select_in_use(*_LOST.columns).where(
+        Arq.state == State.BOUND, is_lost()
     )
-    if device is not None:
-        statement = statement.where(_is_named(device))
-    if hostname is not None:
-        statement = statement.where(Row.hostname == hostname)
-    return tuple(map(_IMPACT.read, session.execute(statement)))
-
-
-def check_device_exists(
-    session: Session, device: str, hostname: str | None = None
-) -> None:
-    """Check that a device is stored.
-
-    :param device: uuid, serial number or control address
-    :raises DeviceNotFound: no device has the identifier
-    """
-    statement = select(Row.id).where(_is_named(device)).limit(1)
-    if hostname is not None:
-        statement = statement.where(Row.hostname == hostname)
-    if session.scalar(statement) is None:
-        raise DeviceNotFound(uuid=device)
-
-
-def list_lost_arqs(session: Session) -> tuple[tuple[DeviceImpact, datetime], ...]:
-    """Return the bound ARQs with a lost device, and since when."""
-    changed = case(
-        (Row.health.in_(UNUSABLE_HEALTH), Row.health_since),
-        else_=func.coalesce(AttachHandle.updated_at, AttachHandle.created_at),
-    )
-    rows = session.execute(
-        _select_in_use(*_IMPACT.columns, changed.label('since'))
-        .where(Arq.state == State.BOUND, is_lost())
-        .order_by(Row.hostname, Arq.id)
-    )
-    return tuple((_IMPACT.read(row), row.since) for row in rows)
+    kinds = {'kind': AttentionKind.LOST_ARQ, 'object_type': ObjectType.ARQ}
+    for row in session.execute(statement.order_by(Row.hostname, Arq.id)):
+        yield _LOST.read(row, **kinds)
 
 
 # Any: the columns of the caller.
@@ -345,11 +309,6 @@ def _select_in_use(*columns: Any) -> Select[*tuple[Any, ...]]:
         .join(Row, Row.id == Deployable.device_id)
         .where(Arq.state.in_(DEVICE_IN_USE_STATES))
     )
-
-
-def _is_named(device: str) -> ColumnElement[bool]:
-    names = (Row.uuid, Row.hardware_id, Row.control_address)
-    return or_(*(column == device for column in names))
 
 
 # --- telemetry, written for many hosts at a time ---

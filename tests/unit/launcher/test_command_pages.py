@@ -44,8 +44,8 @@ def test_every_console_script_has_page() -> None:
 @pytest.mark.parametrize(
     ('words', 'expected'),
     [
-        (['cyborg-lite-manage', 'cleaning', 'l'], ['list']),
-        (['cyborg-lite-manage', 'device', 'impact', '--ho'], ['--host']),
+        (['cyborg-lite-manage', 'placement', 'a'], ['audit']),
+        (['cyborg-lite-manage', 'placement', 'audit', '--ho'], ['--host']),
         (['cyborg-lite-agent', 'd'], ['discover']),
     ],
 )

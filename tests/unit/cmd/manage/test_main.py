@@ -33,7 +33,7 @@ def test_invalid_configuration_returns_2(
     """Status 1 would mean that a command has found a problem."""
     file = tmp_path / 'cyborg-lite.conf'
     file.write_text(lines)
-    assert main.main(['--config-file', str(file), 'cleaning', 'list']) == 2
+    assert main.main(['--config-file', str(file), 'ownership']) == 2
     output = capsys.readouterr()
     assert words in output.err
     assert 'Traceback' not in output.err
@@ -43,7 +43,7 @@ def test_invalid_configuration_returns_2(
 def test_status_of_command_is_returned(
     write_config: Callable[..., list[str]], capsys: Out
 ) -> None:
-    assert main.main([*write_config(), 'cleaning', 'list']) == 0
+    assert main.main([*write_config(), 'ownership']) == 0
     assert main.main([*write_config(), 'topology', 'unknown']) == 2
     assert 'unknown' in capsys.readouterr().err
 
@@ -51,5 +51,5 @@ def test_status_of_command_is_returned(
 def test_database_without_schema_returns_2(tmp_path: Path, capsys: Out) -> None:
     file = tmp_path / 'cyborg-lite.conf'
     file.write_text(f'[database]\nconnection = sqlite:///{tmp_path}/new.sqlite\n')
-    assert main.main(['--config-file', str(file), 'cleaning', 'list']) == 2
+    assert main.main(['--config-file', str(file), 'ownership']) == 2
     assert 'cyborg-lite-dbsync' in capsys.readouterr().err

@@ -54,9 +54,10 @@ def test_table_becomes_document(
     write_config: Callable[..., list[str]], capsys: Out
 ) -> None:
     config = write_config()
-    assert run_json(
-        lambda: manage.main([*config, 'cleaning', 'list', '--json']), capsys
-    ) == (0, [])
+    assert run_json(lambda: manage.main([*config, 'ownership', '--json']), capsys) == (
+        0,
+        [],
+    )
     exit_status, document = run_json(
         lambda: status.main([*config, 'show', '--json']), capsys
     )
@@ -89,5 +90,5 @@ def test_messages_become_document(
 def test_empty_list_is_said_in_words(
     write_config: Callable[..., list[str]], capsys: Out
 ) -> None:
-    assert manage.main([*write_config(), 'cleaning', 'list']) == 0
-    assert capsys.readouterr().out == 'All units are clean.\n'
+    assert manage.main([*write_config(), 'ownership']) == 0
+    assert capsys.readouterr().out == 'No agent has reported a device of any host.\n'

@@ -57,7 +57,7 @@ def test_interrupt_returns_status_of_shell() -> None:
     assert run(KeyboardInterrupt()) == 130
 
 
-@pytest.mark.parametrize('arguments', [['--help'], ['cleaning', 'list']])
+@pytest.mark.parametrize('arguments', [['--help'], ['ownership']])
 def test_closed_pipe_ends_command_silently(
     write_config: Callable[..., list[str]], arguments: list[str]
 ) -> None:

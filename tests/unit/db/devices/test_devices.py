@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import select, text, update
+from sqlalchemy import text, update
 
 from cyborg_lite.db.arqs import arqs, binding, release
 from cyborg_lite.db.core.engine import Database
@@ -14,9 +14,8 @@ from cyborg_lite.db.core.tables import AttachHandle, Device
 from cyborg_lite.db.core.tables import Device as Row
 from cyborg_lite.db.devices import devices
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.errors.devices import DeviceNotFound
 from cyborg_lite.model.arqs.arqs import State
-from cyborg_lite.model.devices.devices import DeviceImpact
+from cyborg_lite.model.attention import AttentionItem, AttentionKind
 from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB, BOUND_EVENT_JOB
@@ -109,42 +108,8 @@ def change(database: Database, table: Any, **values: Any) -> None:
     database.write(lambda session: session.execute(statement))
 
 
-def impacts(database: Database, *selection: str | None) -> tuple[DeviceImpact, ...]:
-    return database.read(devices.list_impacts, *selection)
-
-
-def read_device(database: Database, uuid: str) -> Device:
-    statement = select(Device).where(Device.uuid == uuid)
-    return database.read(lambda session: session.scalars(statement).one())
-
-
-def test_list_impacts_names_device_and_instance(database: Database, arq: str) -> None:
-    (impact,) = impacts(database)
-    device = read_device(database, impact.device_uuid)
-    assert (impact.arq_uuid, impact.loss) == (arq, '')
-    assert (impact.hostname, impact.address) == (HOST, device.control_address)
-    assert impact.handle.startswith(device.control_address[:-1])
-    assert impact.instance_uuid
-    for name in (device.uuid, device.hardware_id, device.control_address):
-        assert impacts(database, name) == (impact,)
-        database.read(devices.check_device_exists, name, HOST)
-    assert impacts(database, None, HOST) == (impact,)
-    assert impacts(database, None, 'other') == ()
-
-
-def test_list_impacts_released_arq_is_no_impact(database: Database, arq: str) -> None:
-    database.write(release.unbind_arqs, [arq], ANY_PROJECT, None)
-    assert impacts(database) == ()
-
-
-@pytest.mark.parametrize('hostname', [None, 'other'])
-def test_check_device_exists_unknown_raises(
-    database: Database, arq: str, hostname: str | None
-) -> None:
-    (impact,) = impacts(database)
-    name = impact.device_uuid if hostname else 'no such device'
-    with pytest.raises(DeviceNotFound, match=name):
-        database.read(devices.check_device_exists, name, hostname)
+def list_lost(database: Database) -> tuple[AttentionItem, ...]:
+    return database.read(lambda session: tuple(devices.list_lost_arqs(session)))
 
 
 @pytest.mark.parametrize(
@@ -159,16 +124,20 @@ def test_list_lost_arqs_by_health(
     database: Database, arq: str, health: Health, loss: str
 ) -> None:
     change(database, Device, health=health, health_reason='moved away')
-    (impact,) = impacts(database)
-    assert impact.loss == loss
-    impacts_of_loss = [item for item, _ in database.read(devices.list_lost_arqs)]
-    assert impacts_of_loss == ([impact] if loss else [])
+    items = list_lost(database)
+    assert [item.object_id for item in items] == ([arq] if loss else [])
+    assert all(item.reason.endswith(f': {loss}') for item in items)
 
 
 def test_missing_handle_of_present_device_is_lost(database: Database, arq: str) -> None:
     change(database, AttachHandle, missing=True)
-    (impact,) = impacts(database)
-    assert impact.loss == 'The attach handle is missing on the host.'
+    (item,) = list_lost(database)
     (listed,) = database.read(arqs.list_arqs, Query(detailed=True), ANY_PROJECT)
-    assert (listed.state, listed.status_reason) == (State.UNKNOWN, impact.loss)
-    assert [item for item, _ in database.read(devices.list_lost_arqs)] == [impact]
+    reason = 'The attach handle is missing on the host.'
+    assert (listed.state, listed.status_reason) == (State.UNKNOWN, reason)
+    assert item.reason.endswith(f': {reason}')
+    assert item.object_name == f'instance {listed.instance_uuid}'
+    assert (item.kind, item.hostname) == (AttentionKind.LOST_ARQ, HOST)
+    assert item.since is not None
+    database.write(release.unbind_arqs, [arq], ANY_PROJECT, None)
+    assert list_lost(database) == ()
