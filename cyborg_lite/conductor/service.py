@@ -223,7 +223,9 @@ class ConductorService:
         self._connections = connections
         self._settings = settings
         self._stopping = threading.Event()
-        self.watch = DatabaseWatch(connections.database, connections.placement)
+        self.watch = DatabaseWatch(
+            connections.database, connections.placement, settings.agent_down_after
+        )
         self._metrics = Metrics()
         self._faults = FaultLog(
             connections.database,
@@ -276,7 +278,7 @@ class ConductorService:
             threading.Thread(target=loop, name=name, daemon=True)
             for name, loop in self._build_loops(heartbeats, runner.wake).items()
         ]
-        runner.start()
+        runner.start(partial(self.watch.check, dependencies.agents))
         for thread in self._loops:
             thread.start()
         for server in self._servers:

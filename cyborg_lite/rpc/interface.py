@@ -766,6 +766,10 @@ class Agents(Protocol):
     ) -> tuple[HostHandle, ...]:
         """Return all handles that the agent stores as prepared."""
 
+    @Terms(timeout=5.0)
+    def read_mark(self, context: RequestContext, host: str) -> DatabaseMark:
+        """Return the mark of the database that the agent remembers."""
+
     # Nova waits for the result.
     @Terms(timeout=5.0)
     def read_boot_id(self, context: RequestContext, host: str) -> str:

@@ -16,6 +16,7 @@ from cyborg_lite.model.devices.modes import (
     list_inventory,
 )
 from cyborg_lite.model.hosts.events import HostHandle
+from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
 from cyborg_lite.model.inventory.host_report import Device
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.interface import Agents
@@ -36,6 +37,7 @@ class FakeAgents(Agents):
         self.cards: dict[str, Device] = {}  # by address: cards that can be loaded
         self.loads: list[LoadOrder] = []
         self.boot_id = ''
+        self.mark = NO_MARK
         self.handles: dict[str, tuple[HostHandle, ...]] = {}  # by host: all prepared
         self.connecting = False  # True: the drivers connect all handles
         self.connected: list[AllocatedHandle] = []
@@ -71,6 +73,10 @@ class FakeAgents(Agents):
     ) -> tuple[HostHandle, ...]:
         self._record_call('list_handles', host, [])
         return self.handles.get(host, ())
+
+    def read_mark(self, context: RequestContext, host: str) -> DatabaseMark:
+        self._record_call('read_mark', host, [])
+        return self.mark
 
     def read_boot_id(self, context: RequestContext, host: str) -> str:
         self._record_call('read_boot_id', host, [])

@@ -27,6 +27,7 @@ from cyborg_lite.errors.daemons import (
 )
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.hosts import AgentIdentityRefused
+from cyborg_lite.model.hosts.incarnations import DatabaseMark
 from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.inventory.report_changes import diff_reports
 from cyborg_lite.rpc.context import daemon_context
@@ -133,6 +134,11 @@ class Reporter:
             self._wake_event.wait(self.wait_seconds(completed))
             if self._stopping.is_set():
                 return
+
+    @serves_host(Agents.read_mark)
+    def read_mark(self) -> DatabaseMark:
+        """Return the latest mark that a conductor has told."""
+        return self._sources.remembered.mark
 
     @serves_host(Agents.warn)
     def warn(self, text: str) -> None:

@@ -7,6 +7,7 @@ conductors were stopped.
 """
 
 import threading
+import time
 from collections.abc import Collection, Sequence
 from typing import Final
 
@@ -17,25 +18,43 @@ from cyborg_lite.conductor.periodic import attempt, repeat
 from cyborg_lite.conductor.profiles.device_profiles import read_traits
 from cyborg_lite.db.core import incarnations
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.errors.base import InvalidInput
+from cyborg_lite.db.hosts import services
+from cyborg_lite.errors.base import CyborgError, InvalidInput
 from cyborg_lite.errors.daemons import DatabaseQuarantined
 from cyborg_lite.model.arqs.arqs import Arq
 from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark, DatabaseState
+from cyborg_lite.model.hosts.services import AGENT
+from cyborg_lite.model.limits import check_message
+from cyborg_lite.model.queries import Query
 from cyborg_lite.model.traits import OWNER_CYBORG
+from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.interface import Agents
 
 LOG = log.getLogger(__name__)
 
 _INTERVAL: Final = 5.0  # seconds; later commits are not remembered
 # An intruder on a host must not use up the numbers.
 _MAX_RESTORES: Final = 1000
+# Agents remember about the same mark. Some of them may have been cut off.
+_WITNESSES: Final = Query(
+    {'binary': (AGENT,)}, limit=3, sort_key='heartbeat_at', descending=True
+)
 
 
 class DatabaseWatch:
     """Compares the database with remembered marks. Thread-safe."""
 
-    def __init__(self, database: Database, placement: Placement) -> None:
+    def __init__(
+        self, database: Database, placement: Placement, patience: float = 0.0
+    ) -> None:
+        """Store the arguments.
+
+        :param patience: seconds for which ``check`` waits for an agent that answers
+        """
         self._database = database
         self._placement = placement
+        self._deadline = time.monotonic() + patience
+        self._is_compared = False  # with what an agent remembers
         self._lock = threading.Lock()
         self._mark = NO_MARK  # the latest that this process has read
         self._quarantine = 0  # the incarnation after it; 0: none is known
@@ -53,6 +72,10 @@ class DatabaseWatch:
         :raises InvalidInput: the incarnation is forged
         :raises CyborgError: the database does not answer
         """
+        self._compare(remembered, source)
+        self._is_compared = True
+
+    def _compare(self, remembered: DatabaseMark, source: str) -> None:
         state = self._database.read(incarnations.read_state, remembered)
         if remembered.incarnation > state.mark.incarnation + _MAX_RESTORES:
             reason = f'{source} remembers incarnation {remembered.incarnation}.'
@@ -81,11 +104,38 @@ class DatabaseWatch:
                 state.mark.incarnation,
             )
 
+    def check(self, agents: Agents) -> bool:
+        """Compare the database before the first job, and after it did not answer.
+
+        :returns: False if no agent has said yet what it remembers. Jobs must wait: the
+            database may have been restored while all conductors were stopped
+        :raises CyborgError: the database does not answer
+        """
+        if not self._is_compared:
+            witnesses = self._database.read(services.list_services, _WITNESSES)
+            answers = [self._ask(agents, service.host) for service in witnesses]
+            # A host whose agent is silent for so long is down: no job changes it.
+            is_late = time.monotonic() >= self._deadline
+            self._is_compared |= any(answers) or not answers or is_late
+        self._compare(self._mark, 'a conductor')
+        return self._is_compared
+
+    def _ask(self, agents: Agents, host: str) -> bool:
+        """Compare what an agent remembers; return False if it does not answer."""
+        try:
+            mark = agents.read_mark(daemon_context(), host)
+            check_message(host, mark)
+            self._compare(mark, f'The agent of host {host}')
+        except CyborgError as error:
+            LOG.info('No mark of the database from host %s: %s', host, error.text)
+            return False
+        return True
+
     def run(self, stopping: threading.Event) -> None:
         """Compare the database with the own memory until the stop event is set."""
 
         def compare() -> None:
-            self.compare(self._mark, 'a conductor')
+            self._compare(self._mark, 'a conductor')
 
         subject = 'Reading the mark of the database'
         attempt(compare, subject)

@@ -15,7 +15,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -243,6 +243,8 @@ class JobRunner:
         self._reserved: list[str | None] = []  # hosts of jobs that are being written
         # True: jobs in the table may wait for a worker, or for the share of a host.
         self._has_waiting = False
+        self._check: Callable[[], bool] = lambda: True
+        self._is_trusted = True  # False: the database is checked before the next job
         if metrics is not None:
             metrics.observe_workers(workers.number, lambda: len(self._leased))
         self._stopping = threading.Event()
@@ -255,8 +257,14 @@ class JobRunner:
             target=self._run_renewal, name='jobs-renew', daemon=True
         )
 
-    def start(self) -> None:
-        """Start to lease jobs."""
+    def start(self, check: Callable[[], bool] | None = None) -> None:
+        """Start to lease jobs.
+
+        :param check: returns whether jobs may run. It is called until it returns True,
+            and again after the database did not answer
+        """
+        if check is not None:
+            self._check, self._is_trusted = check, False
         self._lease_thread.start()
         self._renewal_thread.start()
 
@@ -297,7 +305,8 @@ class JobRunner:
         :param host: the host whose agent the job calls
         """
         with self._lock:
-            free = self._count_free_workers() > 0 and self._shares().take(host)
+            is_free = self._is_trusted and self._count_free_workers() > 0
+            free = is_free and self._shares().take(host)
             if free:
                 self._reserved.append(host)
         try:
@@ -335,10 +344,11 @@ class JobRunner:
             # Before the poll: a job that is added during it needs another one.
             self._awake.clear()
             try:
-                is_complete = self._lease_jobs()
+                self._is_trusted = self._is_trusted or self._check()
+                is_complete = not self._is_trusted or self._lease_jobs()
             except CyborgError as error:
                 LOG.error('Leasing jobs failed, retrying: %s', error.text)
-                is_complete = True
+                is_complete, self._is_trusted = True, False
             if is_complete and not self._stopping.is_set():
                 # Jitter spreads the polls of several conductors.
                 self._awake.wait(_POLL_INTERVAL * random.uniform(0.5, 1.0))

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import update
 
 from cyborg_lite.clients.placement import Consumer
+from cyborg_lite.conductor.hosts.database_watch import DatabaseWatch
 from cyborg_lite.db.arqs.attach_handles import list_handles_of_arqs
 from cyborg_lite.db.core import incarnations
 from cyborg_lite.db.core.engine import Database
@@ -26,6 +27,7 @@ from cyborg_lite.rpc.context import bare_context, daemon_context
 from tests.builders.bound_arqs import bind_arqs
 from tests.builders.database_backups import back_up, restore
 from tests.builders.rows import HOST, OWNER, PROJECT, add_arqs, add_card
+from tests.doubles.agents import FakeAgents
 from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import ADMIN, NOVA, Client
 from tests.support.api.patches import UNKNOWN, build_bind
@@ -151,6 +153,25 @@ def test_conductor_notices_failover_to_lagging_replica(site: Site) -> None:
     quarantine = site.database.read(incarnations.find_quarantine)
     assert quarantine is not None
     assert quarantine.reason.startswith('a conductor remembers')
+
+
+def test_new_conductor_asks_agents_before_first_job(site: Site) -> None:
+    """The conductor starts after a restore, before the first heartbeat."""
+    site.send_heartbeat(DETAILS)
+    site.backup = back_up(site.database)
+    site.boot()
+    agents = FakeAgents()
+    agents.mark = site.read_mark()
+    agents.down_hosts = {HOST}
+    restore(site.database, site.backup)
+    watch = DatabaseWatch(site.database, site.conductor.placement, patience=3600)
+    assert not watch.check(agents)
+    agents.down_hosts.clear()
+    assert watch.check(agents)
+    assert site.database.read(incarnations.find_quarantine) is not None
+    watch = DatabaseWatch(site.database, site.conductor.placement, patience=0)
+    agents.down_hosts = {HOST}
+    assert watch.check(agents)
 
 
 def test_function_of_running_server_is_not_bound(site: Site) -> None:

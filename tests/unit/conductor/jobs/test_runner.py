@@ -65,6 +65,51 @@ def test_runner_leases_waiting_job(
     assert rows(database) == []
 
 
+def test_runner_leases_no_job_before_check(
+    runner: JobRunner, handler: ScriptedHandler, database: Database
+) -> None:
+    database.write(queue.add_job, NewJob(OperationKind.RELEASE))
+    answers: list[Any] = [True, HostAway(host='no database'), False]
+
+    def check() -> bool:
+        assert handler.jobs == []
+        with runner.reserve_worker('cpu1') as owner:
+            assert owner is None
+        runner.wake()
+        answer = answers.pop()
+        if isinstance(answer, Exception):
+            raise answer
+        return bool(answer)
+
+    runner.start(check)
+    wait_and_stop(runner, handler)
+    assert (answers, len(handler.jobs)) == ([], 1)
+
+
+def test_runner_checks_database_after_its_failure(
+    runner: JobRunner,
+    handler: ScriptedHandler,
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    database.write(queue.add_job, NewJob(OperationKind.RELEASE))
+    lease_jobs = queue.lease_jobs
+    checks: list[int] = []
+
+    def fail(*_arguments: Any) -> tuple[Job, ...]:
+        monkeypatch.setattr(queue, 'lease_jobs', lease_jobs)
+        raise HostAway(host='no database')
+
+    def check() -> bool:
+        checks.append(len(handler.jobs))
+        return True
+
+    monkeypatch.setattr(queue, 'lease_jobs', fail)
+    runner.start(check)
+    wait_and_stop(runner, handler)
+    assert checks == [0, 0]
+
+
 def test_runner_starts_job_after_clock_was_set_back(
     database: Database, handler: ScriptedHandler, caplog: pytest.LogCaptureFixture
 ) -> None:
