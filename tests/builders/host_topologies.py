@@ -84,7 +84,9 @@ def build_topology(units: int = 0) -> HostTopology:
     second = build_device(
         '0000:81:00.0',
         (
-            build_unit('0000:81:00.1', Availability.RESERVED, 'A job prepares it.'),
+            build_unit(
+                '0000:81:00.1', Availability.RESERVED, 'A program of the host uses it.'
+            ),
             build_unit('0000:81:00.2', Availability.BROKEN, 'It is missing.'),
         ),
         HOSTILE,

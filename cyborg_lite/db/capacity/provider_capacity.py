@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Label, Row, case, func, or_, select
+from sqlalchemy import ColumnElement, Label, Row, case, func, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.tables import (
@@ -19,10 +19,13 @@ from cyborg_lite.db.core.tables import (
     Service,
 )
 from cyborg_lite.db.devices import cleanings, elastic_cards
-from cyborg_lite.db.inventory.handles import FREE, needs_cleaning
 from cyborg_lite.db.ownership.allocations import IS_UNOWNED
 from cyborg_lite.db.profiles import selectors
-from cyborg_lite.db.providers.providers import is_allocated, is_unavailable
+from cyborg_lite.db.providers.providers import (
+    UNIT_STATE,
+    is_allocated,
+    is_unavailable,
+)
 from cyborg_lite.model.capacity.availability import Withholding, settle
 from cyborg_lite.model.capacity.device_types import DeviceType
 from cyborg_lite.model.capacity.explanations import ProviderCapacity, ReasonCode
@@ -66,22 +69,6 @@ CLOSURE_COLUMNS: Final = (
     LoadedRegion.unusable_reason,
 )
 """Columns that decide whether the units of a deployable can be used at all."""
-
-_UNIT_STATE: Final = case(
-    (AttachHandle.missing.is_(True), Availability.BROKEN.value),
-    (is_allocated(), Availability.USED.value),
-    (
-        or_(needs_cleaning(), AttachHandle.clean_state != CleanState.CLEAN),
-        Availability.DIRTY.value,
-    ),
-    (FREE, Availability.FREE.value),
-    else_=Availability.RESERVED.value,
-)
-UNIT_STATE: Final = _UNIT_STATE.label('state')
-"""SQL for the Availability that a unit has of its own, whatever its deployable says.
-
-For a SELECT that joins ``arqs`` to the handles.
-"""
 
 _UNOWNED: Final = (
     select(Allocation.rp_uuid, func.sum(Allocation.amount).label('unowned'))
@@ -172,7 +159,10 @@ def _handle_counts() -> Any:
     return (
         select(
             AttachHandle.deployable_id,
-            *(_count(_UNIT_STATE.in_([state.value]), state) for state in _OWN_STATES),
+            *(
+                _count(UNIT_STATE.element == state.value, state)
+                for state in _OWN_STATES
+            ),
             _count(is_unavailable(), 'unavailable'),
             # Not the units in state USED: an instance may use a missing handle.
             _count(is_allocated(), 'owned'),

@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.capacity.provider_capacity import (
     CLOSURE_COLUMNS,
-    UNIT_STATE,
     find_withholding,
 )
 from cyborg_lite.db.core.query import convert_rows, fetch_rows
@@ -27,6 +26,7 @@ from cyborg_lite.db.core.tables import (
 from cyborg_lite.db.devices import elastic_cards
 from cyborg_lite.db.devices.devices import SHOWN_HEALTH, SHOWN_HEALTH_REASON
 from cyborg_lite.db.ownership import allocations
+from cyborg_lite.db.providers.providers import UNIT_STATE
 from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.model.capacity.availability import Withholding, withhold
 from cyborg_lite.model.hosts.topology import (
@@ -175,6 +175,4 @@ def _explain(state: Availability, handle: AttachHandle) -> str:
         case Availability.DIRTY:
             reason = f': {handle.clean_reason}' if handle.clean_reason else ''
             return f'Its clean state is {handle.clean_state}{reason}'
-    if handle.in_use:
-        return 'A program of the host uses it.'
-    return 'A job prepares it.'
+    return 'A program of the host uses it.'

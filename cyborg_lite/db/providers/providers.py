@@ -13,6 +13,7 @@ from sqlalchemy import (
     ScalarSelect,
     and_,
     bindparam,
+    case,
     delete,
     func,
     not_,
@@ -41,6 +42,7 @@ from cyborg_lite.db.profiles.formats import list_former_traits, uses_former_trai
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.services import AGENT, ServiceState
+from cyborg_lite.model.hosts.topology import Availability
 from cyborg_lite.model.inventory.host_report import CLOSED_HEALTH, Health
 from cyborg_lite.model.profiles.renames import rename_trait
 from cyborg_lite.model.profiles.selectors import Selector, select_traits
@@ -99,27 +101,38 @@ def _add_former_traits(provider: ProviderRow, former: frozenset[str]) -> Provide
     return replace(provider, traits=(*provider.traits, *sorted(names)))
 
 
-def is_unavailable() -> ColumnElement[bool]:
-    """Return SQL that is true for a handle that no ARQ can claim.
-
-    For a SELECT that joins ``arqs`` to the handles.
-    """
-    in_foreign_use = and_(
-        AttachHandle.in_use.is_(True), AttachHandle.arq_uuid.is_(None)
-    )
-    # The instance of a handle to be cleaned has released its allocation in Placement.
-    is_unclean = AttachHandle.clean_state != CleanState.CLEAN
-    return or_(
-        AttachHandle.missing.is_(True), in_foreign_use, needs_cleaning(), is_unclean
-    )
-
-
 def is_allocated() -> ColumnElement[bool]:
     """Return SQL that is true for a handle that an ARQ uses.
 
     For a SELECT that joins ``arqs`` to the handles.
     """
     return and_(AttachHandle.arq_uuid.is_not(None), not_(needs_cleaning()))
+
+
+UNIT_STATE: Final = case(
+    (AttachHandle.missing.is_(True), Availability.BROKEN.value),
+    (is_allocated(), Availability.USED.value),
+    # The instance of a handle to be cleaned has released its allocation in Placement.
+    (
+        or_(needs_cleaning(), AttachHandle.clean_state != CleanState.CLEAN),
+        Availability.DIRTY.value,
+    ),
+    (AttachHandle.in_use.is_(True), Availability.RESERVED.value),
+    # Also during a load: a bind waits for its end.
+    else_=Availability.FREE.value,
+).label('state')
+"""SQL for the Availability that a unit has of its own, whatever its deployable says.
+
+For a SELECT that joins ``arqs`` to the handles.
+"""
+
+
+def is_unavailable() -> ColumnElement[bool]:
+    """Return SQL that is true for a handle that is reserved in Placement.
+
+    Of a missing handle that an ARQ uses, Placement has the allocation instead.
+    """
+    return and_(UNIT_STATE.element != Availability.FREE.value, not_(is_allocated()))
 
 
 def _handle_counts() -> tuple[Label[int], Label[int]]:

@@ -51,7 +51,10 @@ def test_topology_shows_nodes_devices_and_users(newest: Client) -> None:
     assert states == ['used', 'free', 'reserved', 'broken']
     used, free, reserved, _ = list_units(view)
     assert (used['user']['project_id'], free['user']) == (PROJECT, None)
-    assert (used['reason'], reserved['reason']) == (None, 'A job prepares it.')
+    assert (used['reason'], reserved['reason']) == (
+        None,
+        'A program of the host uses it.',
+    )
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ def test_topology_names_user_of_unit(database: Database) -> None:
         (Device.status, 'maintaining', 'reserved', 'in maintenance'),
         (Device.conflict, 'nova', 'reserved', 'Another service manages'),
         (AttachHandle.in_use, True, 'reserved', 'A program of the host'),
-        (AttachHandle.preparing, True, 'reserved', 'A job prepares it'),
+        (AttachHandle.preparing, True, 'free', ''),
         (AttachHandle.clean_state, 'dirty', 'dirty', 'clean state is dirty'),
     ],
 )
