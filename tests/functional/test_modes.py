@@ -72,7 +72,7 @@ def test_qat_services_are_planned_changed_and_restored(qat: ModeHost) -> None:
     assert [item['total'] for item in (*plan['appears'], *plan['vanishes'])] == [4, 4]
     cloud.until(lambda: qat.offers() == {'': (4, traits('DC'))}, 'the card is offered')
 
-    guest = qat.boot_from('CUSTOMQAT')
+    guest = qat.boot_from('CUSTOM_QAT')
     refusal = qat.change_mode('sym;asym')
     assert (refusal.status, guest.arqs[0] in str(refusal.body)) == (409, True)
     qat.end(guest)
@@ -82,7 +82,7 @@ def test_qat_services_are_planned_changed_and_restored(qat: ModeHost) -> None:
     offers = {'': (4, traits('SYM', 'ASYM'))}
     cloud.until(lambda: qat.offers() == offers, 'Placement has the new services')
 
-    guest = qat.boot_from('CUSTOMQAT')
+    guest = qat.boot_from('CUSTOM_QAT')
     qat.power_cycle()
     assert services(qat) == 'dc'
     qat.start_agent()

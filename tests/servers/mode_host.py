@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from cyborg_lite.model.traits import DEGRADED
 from devstack.launcher.processes import Child
 from devstack.launcher.rest import Answer
 from tests.servers.stack import ADMIN, Instance, expect
@@ -63,7 +64,9 @@ class ModeHost(VgpuHost):
                 inventory = self.cloud.inventory(uuid)
                 free = sum(v['total'] - v['reserved'] for v in inventory.values())
                 ending = name.removeprefix(prefix)
-                offers[ending] = free, {t for t in traits if 'CUSTOM' in t}
+                # The host has no privileges, which degrades its cards.
+                lasting = {t for t in traits if 'CUSTOM' in t} - {DEGRADED}
+                offers[ending] = free, lasting
         return offers
 
     def boot_from(self, resource_class: str, ending: str = '') -> Instance:
