@@ -82,13 +82,14 @@ _GAPS: Final = """\
 What is missing
 ===============
 
-* AMD Instinct: the id of MI300X is not confirmed by a host, and the ids of MI325X,
-  MI350X and MI355X are not known. The driver offers models that it does not know. The
-  number of virtual functions is a setting of GIM.
+* AMD Instinct: no host has confirmed the ids, which are those of pci.ids. The number of
+  virtual functions is a setting of GIM.
 * BlueField-3, Octeon CN93, CN98, CN10KB and CNF10K: their ids are known, but no
   emulated host has them. Virtual functions that the DPU itself manages need a serial
   number that Nova reads; the drivers do not report it.
-* Gaudi 3: its id is not known, so ``habana_driver`` ignores it. Use ``pci_driver``.
+* Gaudi 3: no host has confirmed its ids and the name of its kernel driver.
+* InfiniBand: a guest can use a virtual function only after the host has set its node
+  and port GUIDs. The driver does not set them.
 * vDPA devices: shown with their type and reserved, because Nova does not attach them.
 * Ascend processors with vNPUs: not divided, because the types have no known names.
 """

@@ -15,7 +15,7 @@ _INFINIBAND: Final = '0207'
 # Boards with B200 and B300 have the switches behind ConnectX-7 (Fabric Manager guide).
 _SWITCH_PORT: Final = '15b3:1021'
 _SWITCH_MANAGEMENT: Final = b'SMDL=SW_MNG'
-_HGX_CARDS: Final = ('10de:2901', '10de:2909', '10de:3182')
+_HGX_CARDS: Final = tuple(f'10de:{card}' for card in ('2901', '2909', '2920', '3182'))
 _VDPA: Final = re.compile(r'vdpa\d+')
 _UPPER: Final = 'upper_'
 _IPV4_ROUTES: Final = 'proc/net/route'

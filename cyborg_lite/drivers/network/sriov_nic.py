@@ -13,6 +13,7 @@ from cyborg_lite.drivers.host.sysfs import Host, PciFunction, pci_address
 from cyborg_lite.drivers.pci.driver import GroupedPciDriver
 from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
 from cyborg_lite.drivers.pci.functions import custom_name
+from cyborg_lite.drivers.pci.names import STAYING
 from cyborg_lite.drivers.pci.shared import SharedPciDriver
 from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
@@ -48,6 +49,7 @@ trait CUSTOM_OVS_OFFLOAD.
 """,
 )
 
+_INFINIBAND: Final = '0207'  # class; the firmware sets the mode of a ConnectX
 INTERFACE: Final = 'interface'  # key in the board information
 
 _TYPES: Final = cfg.ListOpt('enabled_nic_types', default=[], help='Cyborg option.')
@@ -146,6 +148,12 @@ class SriovNic(GroupedPciDriver, SharedPciDriver):
     def is_own_vendor(self, function: PciFunction) -> bool:
         return any(ids.startswith(f'{function.vendor}:') for ids in self.MODELS)
 
+    def classify_companion(self, function: PciFunction) -> DiscoveryResult | None:
+        """Return the result for a function that stays with the host, or None."""
+        kind = STAYING.get(function.ids)
+        reason = f'{kind}: it stays with the host'
+        return self.build_result(function, reason) if kind else None
+
     def find_host_user(self, function: PciFunction) -> str | None:
         return network_use.find_network_user(function, self._routed)
 
@@ -168,5 +176,6 @@ class SriovNic(GroupedPciDriver, SharedPciDriver):
 
     def _list_traits(self, kind: str, card: PciFunction) -> tuple[str, ...]:
         networks = self._names.list_networks(card)
-        names = (kind, *networks, *self._names.list_functions(card))
+        mode = ('NIC_INFINIBAND',) if card.pci_class.startswith(_INFINIBAND) else ()
+        names = (kind, *mode, *networks, *self._names.list_functions(card))
         return OWNER_CYBORG, *map(custom_name, names)

@@ -7,6 +7,7 @@ state, and is 0 for all other types as soon as one vGPU exists.
 
 import math
 import re
+from collections.abc import Collection
 from typing import Final
 
 from cyborg_lite.drivers.host.sysfs import Host
@@ -83,10 +84,11 @@ def may_have_type(
         return actual.label == vgpu_type.label
     if vgpu.instance is None or not vgpu_type.uses_gpu_instance:
         return True
-    if not vgpu_type.memory:
+    if not vgpu_type.instance_memory:
         return True
     card_memory = memory or _largest_type(layout)
-    return instance_depth(vgpu.instance) == _tree_depth(card_memory, vgpu_type.memory)
+    depth = _tree_depth(card_memory, vgpu_type.instance_memory)
+    return instance_depth(vgpu.instance) == depth
 
 
 def _count_instances(
@@ -95,7 +97,7 @@ def _count_instances(
     memory: int | None,
     instances: tuple[int, ...],
 ) -> int:
-    """Return the number of GPU instances for a type; each carries one vGPU.
+    """Return the number of vGPUs that the GPU instances for a type can carry.
 
     The id of an instance is its position in a binary tree: 0 is the whole card, 1 and
     2 are the halves, 3 to 6 the quarters, and so on. Two profiles can have the same
@@ -103,17 +105,20 @@ def _count_instances(
     exist or can be created show which profile the instances have.
     """
     card_memory = memory or _largest_type(layout)
-    if not vgpu_type.memory or not _is_possible(layout, vgpu_type):
+    if not vgpu_type.instance_memory or not _is_possible(layout, vgpu_type):
         return 0
-    depth = _tree_depth(card_memory, vgpu_type.memory)
-    positions = sum(instance_depth(item) == depth for item in instances)
+    depth = _tree_depth(card_memory, vgpu_type.instance_memory)
+    places = {item for item in instances if instance_depth(item) == depth}
+    if places and vgpu_type.per_instance > 1:
+        return _count_shared(layout, vgpu_type, places)
+    positions = len(places)
     rivals = {
-        _instance_profile(item)
+        item.mig_profile
         for item in layout.types
         if item.uses_gpu_instance
-        and _tree_depth(card_memory, item.memory or card_memory) == depth
+        and _tree_depth(card_memory, item.instance_memory or card_memory) == depth
         and _is_possible(layout, item)
-    } - {_instance_profile(vgpu_type)}
+    } - {vgpu_type.mig_profile}
     existing = _count_possible(layout, vgpu_type, memory)
     count = max(
         positions - len(rivals),
@@ -136,9 +141,19 @@ def _tree_depth(card_memory: int, vgpu_memory: int) -> int:
     return round(math.log2(card_memory / vgpu_memory))
 
 
-def _instance_profile(vgpu_type: VgpuType) -> str:
-    """Return the GPU instance profile: slices, memory, extensions such as media."""
-    return re.sub(r'[ABCQ](?=(ME)?$)', '', vgpu_type.name)
+def _count_shared(
+    layout: VgpuLayout, vgpu_type: VgpuType, places: Collection[int]
+) -> int:
+    """Return the number of vGPUs in GPU instances that vGPUs of one type share.
+
+    A vGPU of another type, or of a type that nobody can name, takes its instance.
+    """
+    types = [(vgpu, layout.type_of(vgpu)) for vgpu in layout.existing]
+    foreign_vgpus = [vgpu for vgpu, actual in types if actual != vgpu_type]
+    held_places = {vgpu.instance for vgpu in foreign_vgpus}.intersection(places)
+    unnamed_vgpus = [vgpu for vgpu in foreign_vgpus if layout.type_of(vgpu) is None]
+    total = (len(places) - len(held_places)) * vgpu_type.per_instance
+    return total + sum(vgpu.instance in places for vgpu in unnamed_vgpus)
 
 
 def _count_possible(layout: VgpuLayout, vgpu_type: VgpuType, memory: int | None) -> int:

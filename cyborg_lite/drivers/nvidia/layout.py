@@ -13,7 +13,7 @@ from typing import Final
 
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.virtual_functions import list_vf_addresses
-from cyborg_lite.drivers.nvidia.models import MEMORY
+from cyborg_lite.drivers.nvidia.models import MEMORY, find_instance_memory
 from cyborg_lite.drivers.nvidia.sriov_manage import SRIOV_MANAGE
 from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.inventory.typed_attributes import TypedAttribute
@@ -44,6 +44,7 @@ class VgpuType:
     name: str  # such as `GRID T4-2Q`
     available: int  # vGPUs that can be created now; 1 may mean more
     max_per_card: int | None = None  # None: not shown by the kernel
+    instance: int = 0  # GiB of the GPU instance that vGPUs share; 0: each has its own
 
     @property
     def is_creatable(self) -> bool:
@@ -62,16 +63,33 @@ class VgpuType:
         return int(match['memory']) * _GIB or _HALF_GIB if match else None
 
     @property
+    def slices(self) -> int:
+        """The slices of its GPU instance; 0: a time-sliced type of the whole card."""
+        match = _SIZE.search(self.name)
+        return int(match['slices'] or 0) if match else 0
+
+    @property
+    def instance_memory(self) -> int | None:
+        """MiB of the GPU instance of a vGPU; None if the name does not contain it."""
+        return self.instance * _GIB or self.memory
+
+    @property
+    def per_instance(self) -> int:
+        """The number of vGPUs that share one GPU instance."""
+        return max((self.instance_memory or 0) // (self.memory or _GIB), 1)
+
+    @property
     def mig_profile(self) -> str:
         """The GPU instance profile such as ``3g.20gb``; empty: a time-sliced type."""
-        match = _SIZE.search(self.name)
-        has_slices = match and match['slices']
-        return f'{match["slices"]}g.{match["memory"]}gb' if match and has_slices else ''
+        if not self.slices:
+            return ''
+        media = '+me' if self.name.endswith('ME') else ''
+        return f'{self.slices}g.{(self.instance_memory or 0) // _GIB}gb{media}'
 
     @property
     def uses_gpu_instance(self) -> bool:
         """The type needs a GPU instance (MIG) per vGPU; other types are time-sliced."""
-        return bool(self.mig_profile)
+        return bool(self.slices)
 
     @property
     def typed_attributes(self) -> tuple[TypedAttribute, ...]:
@@ -101,6 +119,17 @@ def type_label(name: str) -> str:
     for brand in _BRANDS:
         name = name.removeprefix(brand)
     return re.sub('[^A-Z0-9]', '_', name.strip().upper())
+
+
+def share_instances(device: str, types: Iterable[VgpuType]) -> tuple[VgpuType, ...]:
+    """Return the types with the GPU instances that their vGPUs share.
+
+    :param device: device id of the card
+    """
+    return tuple(
+        replace(item, instance=find_instance_memory(device, item.slices))
+        for item in types
+    )
 
 
 def list_mdev_types(function: PciFunction) -> tuple[VgpuType, ...]:

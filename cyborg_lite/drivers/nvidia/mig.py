@@ -10,6 +10,7 @@ card in the mode ``elastic`` has no layout: each vGPU gets its own instance, see
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -17,7 +18,12 @@ from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.nvidia.capacity import instance_depth, list_gpu_instances
 from cyborg_lite.drivers.nvidia.carving import NVIDIA_SMI
-from cyborg_lite.drivers.nvidia.layout import VgpuLayout, VgpuType, read_layout
+from cyborg_lite.drivers.nvidia.layout import (
+    VgpuLayout,
+    VgpuType,
+    read_layout,
+    share_instances,
+)
 from cyborg_lite.drivers.nvidia.models import (
     EIGHTHS,
     PROFILES,
@@ -36,7 +42,12 @@ from cyborg_lite.model.inventory.host_report import Device
 ELASTIC: Final = 'elastic'
 """The mode of a card whose GPU instances are made for each vGPU."""
 
-_INSTANCE: Final = re.compile(r'(?:([2-7])x)?([1-7]g\.\d{1,3}gb)')
+# A profile ends in its attributes: with media engines, with all, without any, graphics.
+_INSTANCE: Final = re.compile(
+    r'(?:([2-7])x)?([1-7]g\.\d{1,3}gb)((?:\+me|\+me\.all|-me|\+gfx)?)'
+)
+_SEPARATOR: Final = re.compile(r'\+(?=(?:\dx)?\dg\.)')
+_WITH_MEDIA: Final = ('+me', '+me.all')  # one instance of a card can have them
 
 
 def parse_layout(profiles: Iterable[Profile], name: str) -> tuple[Profile, ...]:
@@ -46,14 +57,16 @@ def parse_layout(profiles: Iterable[Profile], name: str) -> tuple[Profile, ...]:
     """
     by_name = {profile.name: profile for profile in profiles}
     instances: list[Profile] = []
-    for instance in name.split('+'):
+    for instance in _SEPARATOR.split(name):
         match = _INSTANCE.fullmatch(instance)
         if match is None or match[2] not in by_name:
             return ()
-        instances += [by_name[match[2]]] * int(match[1] or 1)
+        profile = replace(by_name[match[2]], name=match[2] + match[3])
+        instances += [profile] * int(match[1] or 1)
     fits = (
         sum(item.slices for item in instances) <= SLICES
         and sum(item.eighths for item in instances) <= EIGHTHS
+        and sum(item.name.endswith(_WITH_MEDIA) for item in instances) <= 1
     )
     return sort_profiles(instances) if fits else ()
 
@@ -163,8 +176,10 @@ class MigModes(CardModes):
         """Yield what a card offers with a layout of GPU instances."""
         fabric = self._offer.list_fabric_traits(card)
         for text in self._offer.find_configured(card):
-            vgpu_type = vgpus.find_type(text) or VgpuType('', text, available=0)
-            total = sum(item.name == vgpu_type.mig_profile for item in instances)
+            listed = vgpus.find_type(text) or VgpuType('', text, available=0)
+            (vgpu_type,) = share_instances(card.device, [listed])
+            names = [re.sub(r'-me|\+gfx', '', item.name) for item in instances]
+            total = names.count(vgpu_type.mig_profile) * vgpu_type.per_instance
             if total:
                 traits = (*list_traits(card.device, vgpu_type), *fabric)
                 resource_class = self._offer.resource_class

@@ -40,10 +40,11 @@ MEMORY: Final[Mapping[str, int]] = {
 SLICES: Final = 7  # of a card
 EIGHTHS: Final = 8  # of the memory of a card
 # Slices and eighths of the memory of each profile: of cards with seven slices, for an
-# eighth, a quarter, half and all of the memory; and of cards with four slices.
+# eighth, a quarter, half and all of the memory; and of cards with four and two slices.
 _SHAPES: Final = {
     4: ([(1, 1)], [(1, 2), (2, 2)], [(3, 4), (4, 4)], [(7, 8)]),
     3: ([(1, 2)], [(2, 4)], [(4, 8)]),
+    2: ([(1, 4)], [(2, 8)]),
     0: (),
 }
 
@@ -94,6 +95,21 @@ def _build_profiles(card: CardModel) -> tuple[Profile, ...]:
         for gib, profiles in zip(card.mig, _SHAPES[len(card.mig)], strict=True)
         for slices, eighths in profiles
     )
+
+
+def find_instance_memory(device: str, slices: int) -> int:
+    """Return the GiB of the GPU instances with a number of slices.
+
+    Cards with up to four slices share a GPU instance among vGPUs of one type (NVIDIA AI
+    Enterprise, Blackwell Architecture vGPU Types).
+
+    :returns: 0 if one vGPU has the whole instance, or the card has no such instance
+    """
+    sizes = CARDS[device].mig if device in CARDS else ()
+    if len(sizes) == 4:
+        return 0
+    groups = zip(sizes, _SHAPES[len(sizes)], strict=True)
+    return next((gib for gib, shapes in groups if shapes[0][0] == slices), 0)
 
 
 # By PCI device id.

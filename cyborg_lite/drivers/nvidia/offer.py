@@ -25,6 +25,7 @@ from cyborg_lite.drivers.nvidia.layout import (
     list_mdevs,
     plan_layout,
     read_layout,
+    share_instances,
 )
 from cyborg_lite.drivers.nvidia.models import PROFILES, Profile
 from cyborg_lite.drivers.nvidia.nvswitch import TRAIT, Fabric
@@ -203,6 +204,10 @@ class VgpuOffer:
         if not selection.types:
             health = Health.BUSY if selection.foreign else Health.OK
             return self._cards.build_withheld(function, selection.reason, health)
+        device = function.device
+        layout = replace(layout, types=share_instances(device, layout.types))
+        types = share_instances(device, selection.types)
+        selection = replace(selection, types=types)
         memory = self.types.find_memory(function)
         instances = list_gpu_instances(self.host, function.address)
         version = read_driver_version(self.host)
@@ -229,10 +234,10 @@ class VgpuOffer:
             )
         )
         health = Health.BUSY if selection.is_blocked else Health.OK
-        device = self._cards.build_device(function, root, health, selection.reason)
-        self._divided[function.address] = device
+        described = self._cards.build_device(function, root, health, selection.reason)
+        self._divided[function.address] = described
         summary = summarize_offer(root, selection, layout.existing)
-        return self._cards.build_result(function, summary, device)
+        return self._cards.build_result(function, summary, described)
 
     def _classify_without_vgpus(
         self, function: PciFunction, configured: Sequence[str]

@@ -13,6 +13,7 @@ from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.pci.allowed_functions import AllowedFunctions, parse_entries
 from cyborg_lite.drivers.pci.driver import GroupedPciDriver
 from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
+from cyborg_lite.drivers.pci.names import STAYING
 from cyborg_lite.drivers.pci.shared import SharedPciDriver
 from cyborg_lite.model.inventory.host_report import AttachHandle, DiscoveryResult
 from cyborg_lite.model.ownership.nova_config import NovaPciFunction
@@ -81,7 +82,8 @@ class GenericPci(GroupedPciDriver, SharedPciDriver):
         if function.pci_class.startswith(_BRIDGES):
             return 'a bridge, which other functions need'
         return (
-            network_use.find_network_user(function, self._routed)
+            STAYING.get(function.ids)
+            or network_use.find_network_user(function, self._routed)
             or mdev.find_user(function)
             or disk_use.find_storage_user(function)
         )

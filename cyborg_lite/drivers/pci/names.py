@@ -2,27 +2,20 @@
 """Names of PCI vendors and devices, from the database ``pci.ids`` of this system."""
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Final
 
+_TABLES: Final = tomllib.loads(
+    (resources.files(__package__) / 'names.toml').read_text(encoding='utf-8')
+)
 # Of common vendors: in traits, and without a database.
-VENDOR_NAMES: Final[Mapping[str, str]] = {
-    '1002': 'AMD',
-    '102b': 'MATROX',
-    '10de': 'NVIDIA',
-    '10ee': 'XILINX',
-    '144d': 'SAMSUNG',
-    '14e4': 'BROADCOM',
-    '15b3': 'MELLANOX',
-    '177d': 'MARVELL',
-    '19e5': 'HUAWEI',
-    '1bd4': 'INSPUR',
-    '1da3': 'HABANA',
-    '1dd8': 'PENSANDO',
-    '8086': 'INTEL',
-}
+VENDOR_NAMES: Final[Mapping[str, str]] = _TABLES['vendors']
+# Functions that no guest may have, by both ids.
+STAYING: Final[Mapping[str, str]] = _TABLES['staying']
 
 # The packages pci.ids (Debian), hwdata (Fedora, RHEL, SUSE) and pciutils install it.
 PATHS: Final = (

@@ -25,6 +25,12 @@ _MODES: Final = (
     *('sym;asym', 'sym', 'asym', 'dc', 'dcc'),
     *('sym;dc', 'asym;dc'),
 )
+# Three services at once are possible from generation 6 on; ``dcc`` is always alone.
+_LATER_MODES: Final = (
+    *(*_MODES, 'decomp', 'sym;decomp', 'asym;decomp', 'dc;decomp', 'sym;asym;dc'),
+    *('sym;asym;decomp', 'sym;dc;decomp', 'asym;dc;decomp'),
+)
+_SIXTH_GENERATION: Final = ('4948',)
 
 
 class ServiceModes(CardModes):
@@ -43,7 +49,8 @@ class ServiceModes(CardModes):
         if card.text(_SERVICES) is None:
             return {}
         inventory = list_inventory(device.root)
-        return {name: _replace_services(inventory, name) for name in _MODES}
+        names = _LATER_MODES if card.device in _SIXTH_GENERATION else _MODES
+        return {name: _replace_services(inventory, name) for name in names}
 
     def has_mode(self, card: PciFunction, mode: str) -> bool:
         """Return True if a card is up with these services, in any order."""
@@ -52,7 +59,9 @@ class ServiceModes(CardModes):
 
     def complete_name(self, device: Device, mode: str) -> str:
         """Return the services in the order of the names of modes."""
-        return next((name for name in _MODES if _split(name) == _split(mode)), mode)
+        return next(
+            (name for name in _LATER_MODES if _split(name) == _split(mode)), mode
+        )
 
     def set_mode(self, card: PciFunction, mode: str) -> None:
         """Set the services of a card, which stops it for a moment."""
@@ -88,16 +97,6 @@ def _split(services: str) -> frozenset[str]:
     return frozenset(services.split(';'))
 
 
-# Driver and name of the cards by device id (kernel: adf_accel_devices.h).
-_CARDS: Final[Mapping[str, tuple[str, str]]] = {
-    '0435': ('dh895xcc', 'QuickAssist DH895xCC'),
-    '19e2': ('c3xxx', 'QuickAssist C3xxx'),
-    '37c8': ('c6xx', 'QuickAssist C62x'),
-    '4940': ('4xxx', 'QuickAssist 4xxx'),
-    '4942': ('4xxx', 'QuickAssist 401xx'),
-    '4944': ('4xxx', 'QuickAssist 402xx'),
-    '4946': ('420xx', 'QuickAssist 420xx'),
-}
 _RAS: Final = 'qat_ras/errors_'
 _SIGNALS: Final = ('qat_correctable', 'qat_nonfatal', 'qat_fatal')
 _FIRST_GENERATION: Final = ('0435', '19e2', '37c8')
@@ -107,9 +106,7 @@ class IntelQat(ModesPciDriver, SharedPciDriver):
     """Driver for Intel QuickAssist cards."""
 
     NAME: ClassVar[str] = 'intel_qat_driver'
-    MODELS: ClassVar[Mapping[str, str]] = {
-        key: name for key, (_, name) in _CARDS.items()
-    }
+    KERNEL_DRIVERS: ClassVar[Mapping[str, str]]  # by device id
     SIGNALS: ClassVar[Sequence[str]] = (*SharedPciDriver.SIGNALS, *_SIGNALS)
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (*SharedPciDriver.OPTIONS, MODES_OPTION)
 
@@ -139,7 +136,7 @@ class IntelQat(ModesPciDriver, SharedPciDriver):
         return replace(usage, counters={**usage.counters, **errors})
 
     def find_fault(self, function: PciFunction) -> str | None:
-        driver, _ = _CARDS[function.device]
+        driver = self.KERNEL_DRIVERS[function.device]
         if function.driver != driver:
             return f'driver {driver} is not bound'
         errors = function.number('qat_ras/errors_fatal')

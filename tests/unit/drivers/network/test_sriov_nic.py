@@ -18,6 +18,7 @@ from cyborg_lite.drivers.network.sriov_nic import (
 )
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult
 from tests.hosts import sysfs_tree
+from tests.hosts.sysfs_device import Plug
 
 _SHARED, _PORT = '0000:18:00.0', '0000:18:00.1'
 _MAPPINGS = {'physical_device_mappings': ['physnet1:ens1f0', 'physnet2:ens1f1']}
@@ -184,3 +185,19 @@ def test_read_cyborg_mappings_without_nic_types_is_empty() -> None:
     values = read_cyborg_mappings(lambda name, _: {'enabled_nic_types': []})
     assert not any(values.values())
     assert sriov_nic.parse_mappings(values['cyborg_networks']) == {}
+
+
+def test_discover_port_in_infiniband_mode_has_trait(host: Host, plug: Plug) -> None:
+    """The port has no network interface, because nothing loads ``ib_ipoib``."""
+    fields = {'class': '020700', 'driver': 'mlx5_core'}
+    plug('0000:1d:00.0', ('15b3', '1021'), **fields)
+    root = _device(_driver(host), '0000:1d:00.0').root
+    assert root.traits == ('OWNER_CYBORG', 'CUSTOM_PF', 'CUSTOM_NIC_INFINIBAND')
+    assert root.total == 1
+
+
+def test_discover_management_function_stays_with_host(host: Host, plug: Plug) -> None:
+    plug('0000:1d:00.0', ('15b3', 'c2d5'), **{'class': '080100', 'driver': None})
+    result = _results(_driver(host))['0000:1d:00.0']
+    assert (result.device, result.driver) == (None, 'sriov_nic_driver')
+    assert result.reason.startswith('management interface of a BlueField-3: it stays')

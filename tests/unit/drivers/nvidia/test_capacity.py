@@ -11,6 +11,7 @@ from cyborg_lite.drivers.nvidia.layout import (
     VgpuLayout,
     VgpuMode,
     VgpuType,
+    share_instances,
 )
 
 _SIXTEEN = tuple(f'0000:41:00.{number}' for number in range(16))
@@ -68,3 +69,22 @@ def test_capacity_ignores_impossible_rival_profile() -> None:
 
 def test_capacity_series_share_gpu_instances() -> None:
     assert _count_halves(_type('A100-3-20C'), _type('A100-3-20Q')) == 2
+
+
+def _count_quarters(device: str, *existing: Vgpu) -> int:
+    """Return the number of vGPUs of 6 GiB in two instances of 24 GiB."""
+    names = ('DC-1-6Q', 'DC-1-24Q')
+    six, full = share_instances(device, map(_type, names))
+    layout = VgpuLayout(VgpuMode.VENDOR_VFIO, _SIXTEEN, (six, full), existing)
+    return count_capacity(layout, six, 96 << 10, (3, 4))
+
+
+def test_capacity_vgpus_share_gpu_instances() -> None:
+    own = Vgpu(_SIXTEEN[0], 'DC-1-6Q', instance=3)
+    assert _count_quarters('2bb5') == _count_quarters('2bb5', own) == 8
+
+
+def test_capacity_vgpu_of_other_type_takes_its_instance() -> None:
+    assert _count_quarters('2bb5', Vgpu(_SIXTEEN[0], 'DC-1-24Q', instance=3)) == 4
+    # The offer subtracts a vGPU of an unknown type.
+    assert _count_quarters('2bb5', Vgpu(_SIXTEEN[0], '999', instance=3)) == 5

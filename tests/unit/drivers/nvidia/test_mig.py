@@ -55,10 +55,17 @@ def _current(driver: NvidiaGpu) -> list[str]:
         ('3g.20gb+3x2g.10gb', ''),
         ('1g.6gb', ''),  # of another card
         ('7g.40gb+', ''),
+        ('1g.5gb+me+2x1g.5gb', '1g.5gb+me+2x1g.5gb'),
+        ('2x1g.5gb+me', ''),  # one instance has the media engines
     ],
 )
 def test_layout_is_parsed_if_it_fits(text: str, name: str) -> None:
     assert format_layout(parse_layout(_A100, text)) == name
+
+
+def test_layout_of_rtx_pro_has_graphics() -> None:
+    layout = parse_layout(PROFILES['2bb5'], '2x1g.24gb+gfx+2g.48gb-me')
+    assert format_layout(layout) == '2g.48gb-me+2x1g.24gb+gfx'
 
 
 def test_list_layouts_has_equal_instances() -> None:

@@ -54,3 +54,14 @@ def test_set_mode_changes_services_while_card_is_down(
     assert texts == ['down', 'sym', 'up']
     with pytest.raises(DriverError, match='has no mode fast'):
         driver.set_mode(device, 'fast')
+
+
+@pytest.mark.parametrize(('ids', 'has_three'), [('4940', False), ('4948', True)])
+def test_modes_have_three_services_from_generation_six(
+    driver: IntelQat, kernel: FakeKernel, ids: str, has_three: bool
+) -> None:
+    directory = kernel.root / f'sys/bus/pci/devices/{_CARD}'
+    (directory / 'device').write_text(f'0x{ids}\n')
+    names = [mode.name for mode in driver.modes(_scan(driver))]
+    assert ('sym;asym;dc' in names) is has_three
+    assert 'dcc' in names
