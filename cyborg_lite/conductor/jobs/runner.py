@@ -391,7 +391,7 @@ class JobRunner:
 
     def _advance_jobs(self) -> None:
         try:
-            number = self._database.write(queue.advance_jobs)
+            number = self._database.write(queue.advance_jobs, self.owner)
         except CyborgError as error:
             LOG.error('Looking for jobs that wait too long failed: %s', error.text)
             return

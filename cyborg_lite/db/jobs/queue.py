@@ -527,12 +527,12 @@ def return_jobs(session: Session, owner: Owner, uuids: Sequence[str]) -> None:
     )
 
 
-def advance_jobs(session: Session) -> int:
+def advance_jobs(session: Session, owner: Owner) -> int:
     """Let jobs run now that wait for longer than any job may; return their number.
 
     The clock of the database has been set back since they were created, postponed or
-    leased. A conductor that lives has renewed its leases since. A deadline keeps its
-    distance from the creation.
+    leased. The owner has renewed its leases. A deadline keeps its distance from the
+    creation.
     """
     latest = now_ms() + literal_column(str(LONGEST_WAIT_MS))
     waits = and_(Row.state == JobState.WAITING, Row.run_after > now_ms())
@@ -549,7 +549,9 @@ def advance_jobs(session: Session) -> int:
     if not ids:
         return 0
     advanced = update(Row).where(Row.id.in_(ids), is_later)
-    lease_end = case((Row.lease_until > latest, now_ms() - 1), else_=Row.lease_until)
+    # A new lease is not longer; an old one may be of a conductor that has died.
+    is_old = Row.lease_until > now_ms() + owner.lease_ms
+    lease_end = case((is_old, now_ms() - 1), else_=Row.lease_until)
     number = change(session, advanced.values(run_after=now_ms(), lease_until=lease_end))
     # MariaDB evaluates the values in their order, each with the columns set before.
     shifted = update(Row).where(Row.id.in_(ids), was_created_later)

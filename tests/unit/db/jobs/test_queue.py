@@ -149,19 +149,23 @@ def test_advance_jobs_after_clock_was_set_back(
     delay = queue.LONGEST_WAIT_MS + excess_ms
     database.write(queue.postpone_job, job, delay, 'the host is unreachable')
     running = _add_running_job(database)
-    assert database.write(queue.advance_jobs) == number
+    assert database.write(queue.advance_jobs, SUCCESSOR) == number
     leased = database.write(queue.lease_jobs, SUCCESSOR, 10)
     assert [item.uuid for item in leased] == [job.uuid] * number
     assert database.read(queue.is_leased, running)
 
 
-def test_advance_jobs_ends_lease_from_before_a_clock_step(database: Database) -> None:
+@pytest.mark.parametrize('step_ms', [300_000, 3_600_000])
+def test_advance_jobs_ends_lease_from_before_a_clock_step(
+    database: Database, step_ms: int
+) -> None:
     """The conductors that had leased the job have died."""
     job = _add_running_job(database)
-    distant = update(Row).values(lease_until=now_ms() + 3_600_000)
+    times = {'created_at': now_ms() + step_ms, 'lease_until': now_ms() + step_ms}
+    distant = update(Row).values(times)
     database.write(lambda session: session.execute(distant))
     assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
-    assert database.write(queue.advance_jobs) == 1
+    assert database.write(queue.advance_jobs, SUCCESSOR) == 1
     (leased,) = database.write(queue.lease_jobs, SUCCESSOR, 10)
     assert leased.uuid == job.uuid
 
@@ -176,7 +180,7 @@ def test_advance_jobs_keeps_limit_after_clock_was_set_back(
     deadline = queue.CANCELLED if is_cancelled else Row.deadline + hour
     created = update(Row).values(created_at=Row.created_at + hour, deadline=deadline)
     database.write(lambda session: session.execute(created))
-    assert database.write(queue.advance_jobs) == 1
+    assert database.write(queue.advance_jobs, SUCCESSOR) == 1
     ends = select(Row.deadline - now_ms(), Row.created_at - now_ms(), Row.deadline)
     limit, age, stored = database.read(lambda session: session.execute(ends).one())
     assert limit is not None
@@ -205,7 +209,7 @@ def test_add_delayed_jobs_has_longest_wait(database: Database) -> None:
     database.write(
         queue.add_delayed_jobs, [(NewJob(OperationKind.RELEASE, key='k'), delay)]
     )
-    assert database.write(queue.advance_jobs) == 0
+    assert database.write(queue.advance_jobs, SUCCESSOR) == 0
     assert database.write(queue.lease_jobs, OWNER, 10) == ()
 
 
