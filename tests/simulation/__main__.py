@@ -48,7 +48,11 @@ def main() -> int:
     first, _, last = options.seeds.partition('-')
     seeds = range(int(first), int(last or first) + 1)
     level = logging.INFO if options.log else logging.CRITICAL
-    logging.basicConfig(level=level, stream=sys.stdout)
+    logging.basicConfig(
+        level=level,
+        stream=sys.stdout,
+        format='%(created).3f %(levelname)s %(name)s: %(message)s',
+    )
     with tempfile.TemporaryDirectory() as directory:
         create_sqlite_file(Path(directory) / 'schema')  # built once for all seeds
     # The order in which objects are freed must not depend on the memory of the parent.

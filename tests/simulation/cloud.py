@@ -41,6 +41,8 @@ from tests.servers.databases import create_sqlite_file
 from tests.simulation import scheduler
 from tests.simulation.hosts import CardDriver, Cards, happens
 from tests.simulation.peers import (
+    DATABASE,
+    REAL_CLOCK,
     Faults,
     SimulatedDatabase,
     SimulatedNova,
@@ -70,7 +72,7 @@ class Cloud:
 
     def __post_init__(self) -> None:
         self.connection = create_sqlite_file(self.directory / 'database.sqlite')
-        steps_table.create(self.connection)
+        steps_table.create(self.connection, f'{REAL_CLOCK}()')
         with sqlite3.connect(self.directory / 'database.sqlite') as connection:
             watch_jobs(connection)
         self.steps = steps_table.StepsTable(self.connection)
@@ -83,6 +85,7 @@ class Cloud:
         self._listeners: dict[str, list[Any]] = defaultdict(list)
         self._messages: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
         self._check: Callable[[], None] = lambda: None
+        self.stepped_at = 0.0
         self.requests: list[str] = []
         """Lines about the requests to the API, for traces."""
         self._watch_bus()
@@ -220,6 +223,11 @@ class Cloud:
         """Return the file with the prepared handles of a host; empty: none."""
         file = self.directory / host / 'state' / 'handles.json'
         return file.read_text() if file.exists() else ''
+
+    def step_database_clock(self, seconds: float) -> None:
+        """Set the clock of the database wrong by some seconds."""
+        scheduler.find_scheduler().offsets[DATABASE] = seconds
+        self.stepped_at = time.monotonic()
 
     # --- message bus ---
 

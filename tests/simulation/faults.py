@@ -25,18 +25,21 @@ class Fault:
 
 
 def plan_faults(
-    seed: int, duration: float, chosen: Collection[int] | None
+    seed: int, duration: float, chosen: Collection[int] | None, kinds: Sequence[str]
 ) -> Sequence[Fault]:
-    """Return the faults of a seed, of a random subset of the kinds.
+    """Return the faults of a seed.
 
     :param chosen: numbers of the faults that happen; None: all
+    :param kinds: one of each; empty: faults of a random subset of all kinds
     """
     chance = random.Random(f'plan {seed}')
     names = [name for name in vars(FaultMaker) if not name.startswith('_')]
-    kinds = chance.sample(names, chance.randint(1, len(names)))
+    if not kinds:
+        some = chance.sample(names, chance.randint(1, len(names)))
+        kinds = chance.choices(some, k=chance.randint(5, _MAX_FAULTS))
     faults = [
-        Fault(number, chance.random() * duration, chance.choice(kinds))
-        for number in range(chance.randint(5, _MAX_FAULTS))
+        Fault(number, chance.random() * duration, kind)
+        for number, kind in enumerate(kinds)
     ]
     return [fault for fault in faults if chosen is None or fault.number in chosen]
 
@@ -73,7 +76,7 @@ class Disturbance:
             time.sleep(1)
         self._cloud.faults.clear()
         for cards in self._cloud.cards.values():
-            cards.slow = cards.failing = 0.0
+            cards.slow = cards.failing = cards.least = 0.0
         self.trace.append(f'{time.monotonic():.3f} end of faults')
 
 
@@ -107,6 +110,13 @@ class FaultMaker:
         offset = self._random.uniform(-3600, 3600)
         scheduler.find_scheduler().offsets[self._random.choice(_NODES)] = offset
 
+    def step_database_clock(self) -> None:
+        """Step the clock of the database by up to an hour; a conductor dies with it."""
+        farthest = self._random.choice((300, 3600))
+        self._cloud.step_database_clock(self._random.uniform(-farthest, farthest))
+        if self._random.random() < 0.5:
+            self._kill(self._random.choice(CONDUCTORS))
+
     def break_cards(self) -> None:
         """Let the cards of a host be slow, fail, or both for a time."""
         cards = self._cloud.cards[self._random.choice(HOSTS)]
@@ -123,6 +133,14 @@ class FaultMaker:
             time.sleep(self._random.random() * 10)
             self._kill(name)
         cards.slow = cards.failing = 0.0
+
+    def outlast_calls(self) -> None:
+        """Let two preparations take longer than the call of a conductor."""
+        for cards in self._cloud.cards.values():
+            cards.least, cards.failing = self._random.uniform(10, 13), 0.3
+        time.sleep(60)
+        for cards in self._cloud.cards.values():
+            cards.least = cards.failing = 0.0
 
     def hang_card(self) -> None:
         """Boot a host one of whose cards hangs from then on."""

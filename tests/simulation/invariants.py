@@ -6,17 +6,23 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from tests.simulation import scheduler
 from tests.simulation.cloud import Cloud
 from tests.simulation.hosts import CLASS
 
-_BOUND = """
+_BOUND: Final = """
     SELECT s.number, s.arq, s.instance, s.hostname, a.device_rp_uuid
     FROM history_steps s JOIN arqs a ON a.uuid = s.arq
     WHERE s.number > ? AND s.kind = 'arq' AND s.state = 'Bound'
 """
-_UNITS = """
+_HANDLES: Final = """
+    SELECT d.hostname, p.rp_uuid, p.resource_class, h.clean_state
+    FROM attach_handles h JOIN deployables p ON p.id = h.deployable_id
+    JOIN devices d ON d.id = p.device_id WHERE h.arq_uuid = ?
+"""
+_UNITS: Final = """
     SELECT device_rp_uuid, count(*) FROM arqs
     WHERE instance_uuid = ? AND state = 'Bound' GROUP BY device_rp_uuid
 """
@@ -43,10 +49,13 @@ class Invariants:
         now = scheduler.find_scheduler().now
         for rule in (self._check_bound, self._check_journals):
             self.violations += [f'{now:.3f} {line}' for line in rule()]
+        for cards in self.cloud.cards.values():
+            self.violations += cards.violations
+            cards.violations.clear()
 
     def _check_bound(self) -> Iterator[str]:
         """Check that a Bound ARQ is on its host, stored there, and allocated."""
-        for number, arq, instance, host, _ in self._connection.execute(
+        for number, arq, instance, host, provider in self._connection.execute(
             _BOUND, [self._last]
         ).fetchall():
             self._last = number
@@ -56,14 +65,21 @@ class Invariants:
                 yield f'{arq} is Bound, but not prepared on {host}'
             if arq not in self.cloud.read_journal(host):
                 yield f'{arq} is Bound, but {host} has not stored it'
-            yield from self._check_units(instance)
+            (handle,) = self._connection.execute(_HANDLES, [arq]).fetchall() or [()]
+            if handle != (host, provider, CLASS, 'clean'):
+                yield f'{arq} is Bound on {host} to {provider}, but has {handle}'
+            yield from self._check_units(instance, host)
 
-    def _check_units(self, instance: str) -> Iterator[str]:
+    def _check_units(self, instance: str, host: str) -> Iterator[str]:
         consumer = self.cloud.placement.consumers.get(instance)
         if consumer is None:
             return
         units = Counter(dict(self._connection.execute(_UNITS, [instance]).fetchall()))
+        providers = self.cloud.placement.providers
         for provider, number in units.items():
+            node = providers[providers[provider].node.root_uuid].node.name
+            if node != host:
+                yield f'{instance} is on {host}, its provider {provider} on {node}'
             allocated = consumer.allocations.get(provider, {}).get(CLASS, 0)
             if number > allocated:
                 yield (

@@ -43,6 +43,8 @@ _COMPILED: Final[dict[Any, Any]] = {}
 
 DATABASE: Final = 'database'
 """Name of its clock."""
+REAL_CLOCK: Final = 'read_real_time'
+"""SQL function: seconds since the epoch, whatever the clock of the database shows."""
 _JULIAN_EPOCH: Final = 2440587.5  # days
 _DAY: Final = 86400.0  # seconds
 
@@ -168,6 +170,7 @@ class SimulatedDatabase(Database):
         connection.create_function('julianday', 1, _julianday)
         connection.create_function('strftime', 2, _strftime)
         connection.create_function('count_job', 0, _count_job)
+        connection.create_function(REAL_CLOCK, 0, scheduler.read_real_time)
         self._opened.append(connection)
 
 
@@ -214,7 +217,7 @@ def _keep_statements(
 def read_clock() -> float:
     """Return the seconds since the epoch by the clock of the database."""
     error = scheduler.find_scheduler().offsets.get(DATABASE, 0.0)
-    return scheduler.START + scheduler.read_monotonic() + error
+    return scheduler.read_real_time() + error
 
 
 def _julianday(_now: str) -> float:

@@ -17,13 +17,18 @@ from tests.simulation.clients import Users
 from tests.simulation.cloud import Cloud
 from tests.simulation.faults import Disturbance, plan_faults
 from tests.simulation.invariants import Invariants
-from tests.simulation.weaknesses import WEAKNESSES
+from tests.simulation.weaknesses import PLANS, WEAKNESSES
 
 USERS: Final = 4
 _DURATION: Final = 100.0  # seconds with faults
 _LIMIT: Final = 900.0  # seconds until the cloud must be at rest after the last fault
 _POLL: Final = 5.0  # seconds
 _JOBS: Final = "SELECT kind, state, last_error FROM jobs WHERE kind <> 'audit'"
+_PERIODS: Final = 'SELECT arq_uuid FROM usage_periods ORDER BY arq_uuid'
+_BINDS: Final = (
+    "SELECT arq FROM history_steps WHERE kind = 'arq' AND state = 'Bound' "
+    "AND previous = 'BindStarted' ORDER BY arq"
+)
 _OWNERS: Final = 'SELECT arq_uuid FROM attach_handles WHERE arq_uuid IS NOT NULL'
 
 
@@ -66,7 +71,7 @@ def simulate(variant: Variant, directory: Path) -> Outcome:
     cloud.start()
     users = Users(cloud)
     users.create_profiles()
-    plan = plan_faults(seed, _DURATION, variant.faults)
+    plan = plan_faults(seed, _DURATION, variant.faults, PLANS.get(variant.weakness, ()))
     disturbance = Disturbance(cloud, seed, plan)
     time.sleep(20)
     users.start(variant.users)
@@ -124,6 +129,9 @@ def _list_rest(cloud: Cloud) -> Iterator[str]:
         for job in connection.execute(text(_JOBS)):
             yield f'The job {job} is left.'
         owners = set(connection.scalars(text(_OWNERS)))
+        uses = [connection.scalars(text(query)).all() for query in (_PERIODS, _BINDS)]
+        if uses[0] != uses[1]:
+            yield f'The ARQs with a use are {uses[0]}, the Bound ones were {uses[1]}.'
     engine.dispose()
     for cards in cloud.cards.values():
         owners.update(cards.prepared.values())

@@ -191,11 +191,16 @@ def pause() -> None:
 
 def read_time() -> float:
     """Return the seconds since the epoch by the clock of the current node."""
-    now = START + read_monotonic()
+    now = read_real_time()
     if _scheduler is None or not _scheduler.offsets:
         return now
     node, _, _ = _scheduler.current.node.partition('.')  # without the start
     return now + _scheduler.offsets.get(node, 0.0)
+
+
+def read_real_time() -> float:
+    """Return the seconds since the epoch by a clock that is never wrong."""
+    return START + read_monotonic()
 
 
 def read_monotonic() -> float:

@@ -23,6 +23,11 @@ def _leak() -> None:
     Cards.is_leaking = True
 
 
+def _forget_erasing() -> None:
+    """End cleaning runs that erase nothing."""
+    Cards.is_forgetting = True
+
+
 def _share_preparation() -> None:
     """Let a failing call release what another one prepares; confirm nothing."""
 
@@ -91,9 +96,14 @@ def _do_nothing(*_arguments: object) -> None:
 
 WEAKNESSES: Final[Mapping[str, Callable[[], None]]] = {
     'leaking-cards': _leak,
+    'no-erasing': _forget_erasing,
     'shared-preparation': _share_preparation,
     'no-leases': _ignore_leases,
     'no-comparison': _compare_nothing,
     'no-replay-guard': _accept_repetitions,
     'hung-device': _wait_for_devices,
 }
+PLANS: Final[Mapping[str, Sequence[str]]] = {
+    'shared-preparation': ('outlast_calls', 'outlast_calls', 'kill_conductor')
+}
+"""Faults that find a weakness sooner than random ones do."""

@@ -6,6 +6,7 @@ handle, are numbered in the order of the commits, because the changed row is loc
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import Engine, create_engine, text
@@ -61,18 +62,23 @@ _POSTGRESQL: Final = {
 _SQLITE: Final = {
     'serial': 'INTEGER',
     'double': 'DOUBLE',
-    'clock': "(julianday('now') - 2440587.5) * 86400.0",
 }
+_CLOCK: Final = "(julianday('now') - 2440587.5) * 86400.0"  # of SQLite
 
 
-def create(connection: str) -> None:
-    """Create the table and the triggers in a database that has the schema."""
+def create(connection: str, clock: str = _CLOCK) -> None:
+    """Create the table and the triggers in a database that has the schema.
+
+    :param clock: SQL for the seconds since the epoch, if the database is SQLite
+    """
     engine = create_engine(connection)
-    build = {'postgresql': _postgresql, 'mysql': _mariadb, 'sqlite': _sqlite}[
-        engine.dialect.name
-    ]
+    builds: Mapping[str, Callable[[], list[str]]] = {
+        'postgresql': _postgresql,
+        'mysql': _mariadb,
+        'sqlite': partial(_sqlite, clock),
+    }
     with engine.begin() as opened:
-        for statement in build():
+        for statement in builds[engine.dialect.name]():
             opened.execute(text(statement))
     engine.dispose()
 
@@ -109,7 +115,7 @@ def _postgresql() -> list[str]:
     )
 
 
-def _sqlite() -> list[str]:
+def _sqlite(clock: str) -> list[str]:
     def trigger(name: str, event: str, table: str, body: str, condition: str) -> str:
         when = f'WHEN {condition}' if condition else ''
         return (
@@ -118,7 +124,8 @@ def _sqlite() -> list[str]:
         )
 
     is_changed = _CHANGED.format(differs='IS NOT')
-    return _build(_SQLITE, trigger, is_changed, 'OLD.arq_uuid IS NOT NEW.arq_uuid')
+    dialect = {**_SQLITE, 'clock': clock}
+    return _build(dialect, trigger, is_changed, 'OLD.arq_uuid IS NOT NEW.arq_uuid')
 
 
 def _build(
