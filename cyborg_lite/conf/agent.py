@@ -227,8 +227,7 @@ it if the files are elsewhere, or to an empty value to ignore Nova.
 YAML file that states which service owns each card of each host: cyborg, nova or nobody.
 The agent does not report cards of other owners. It logs a warning if the configuration
 of Nova differs from the file. The file may be the same on all hosts. Create it if hosts
-have cards of both services; `cyborg-lite-manage ownership plan` prints the
-configuration of both services for it.
+have cards of both services.
 """,
     ),
     cfg.ListOpt(
@@ -236,8 +235,7 @@ configuration of both services for it.
         default=[],
         help="""
 Devices that the agent does not report although a driver supports them, by PCI address
-or by vendor:device in hexadecimal digits. Set it to reserve single devices for Nova;
-`cyborg-lite-manage ownership` prints the lines for both services.
+or by vendor:device in hexadecimal digits. Set it to reserve single devices for Nova.
 """,
     ),
 ]

@@ -26,9 +26,7 @@ _cyborg_lite() {
     "cyborg-lite-manage recover"*) words="--accept --apply --format --help --json --plan" ;;
     "cyborg-lite-manage placement") words="audit --help" ;;
     "cyborg-lite-manage placement audit"*) words="--apply --format --help --host --json --prune" ;;
-    "cyborg-lite-manage ownership") words="plan check --format --help --host --json" ;;
-    "cyborg-lite-manage ownership plan"*) words="--file --format --help --host --json" ;;
-    "cyborg-lite-manage ownership check"*) words="--file --format --help --host --json --nova-config" ;;
+    "cyborg-lite-manage ownership"*) words="--format --help --host --json" ;;
     "cyborg-lite-manage agent") words="forget-identity secret add-secret drop-secret revoke-key key api-key --help" ;;
     "cyborg-lite-manage agent forget-identity"*) words="--help --json" ;;
     "cyborg-lite-manage agent secret"*) words="--help --json" ;;

@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cyborg-lite-manage ownership``: which service owns each device."""
 
-from collections.abc import Iterable
 from typing import Final
 
 from oslo_config import cfg
 
-from cyborg_lite.cmd.manage import ownership_plan
 from cyborg_lite.cmd.support import database
-from cyborg_lite.cmd.support.json_output import is_json, print_records
+from cyborg_lite.cmd.support.json_output import print_records
 from cyborg_lite.cmd.support.parsers import Parsers, add_command
 from cyborg_lite.db.ownership import device_owners
-from cyborg_lite.model.ownership.plan import (
-    OwnedDevice,
-    config_lines_for_cyborg,
-    config_lines_for_nova,
-)
+from cyborg_lite.model.ownership.plan import OwnedDevice
 
 _COLUMNS: Final = {
     'HOST': 'hostname',
@@ -36,10 +30,7 @@ def add_parsers(parsers: Parsers) -> None:
         has_table=True,
     )
     # The name `host` is taken by an option of this service.
-    parser.add_argument(
-        '--host', dest='of_host', help='show only this host, with configuration lines'
-    )
-    ownership_plan.add_parsers(parser)
+    parser.add_argument('--host', dest='of_host', help='show only this host')
 
 
 def _show(conf: cfg.ConfigOpts) -> int:
@@ -49,24 +40,7 @@ def _show(conf: cfg.ConfigOpts) -> int:
     scope = f'host {command.of_host}' if command.of_host else 'any host'
     empty = f'No agent has reported a device of {scope}.'
     print_records(conf, devices, _COLUMNS, empty, _document)
-    conflicts = [device for device in devices if device.conflict]
-    if not is_json(conf):
-        _print_lines(devices if command.of_host else conflicts)
-    return int(bool(conflicts))
-
-
-def _print_lines(devices: Iterable[OwnedDevice]) -> None:
-    for device in devices:
-        name = f'{device.address} of host {device.hostname}'
-        print(f'\nTo assign {name} to Nova:')
-        _print_indented(config_lines_for_nova(device))
-        print(f'To assign {name} to this service:')
-        _print_indented(config_lines_for_cyborg(device))
-
-
-def _print_indented(lines: Iterable[tuple[str, str]]) -> None:
-    for file, line in lines:
-        print(f'  {file}: {line}')
+    return int(any(device.conflict for device in devices))
 
 
 def _document(device: OwnedDevice) -> dict[str, object]:
@@ -82,6 +56,4 @@ def _document(device: OwnedDevice) -> dict[str, object]:
         'schedulable': device.schedulable,
         'reason': device.reason,
         'owner': device.owner,
-        'for_nova': [list(line) for line in config_lines_for_nova(device)],
-        'for_this_service': [list(line) for line in config_lines_for_cyborg(device)],
     }

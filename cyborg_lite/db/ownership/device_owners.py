@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final
 
-from sqlalchemy import and_, case, or_, select, union, update
+from sqlalchemy import and_, case, exists, or_, select, union, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change, value_by_row
@@ -70,28 +70,20 @@ def store_conflicts(session: Session, reasons: Mapping[str, str]) -> None:
 def list_owned_devices(
     session: Session, hostname: str | None = None
 ) -> tuple[OwnedDevice, ...]:
-    """Return the devices by host and address, in two SELECTs.
+    """Return the devices by host and address, in one SELECT.
 
     :param hostname: None: of all hosts
     """
-    devices = _OWNED.select().order_by(Device.hostname, Device.control_address)
-    classes = (
-        select(Deployable.device_id, Deployable.resource_class)
-        .where(Deployable.resource_class.is_not(None))
-        .distinct()
+    is_offered = exists().where(
+        Deployable.device_id == Device.id, Deployable.resource_class.is_not(None)
+    )
+    devices = _OWNED.select(is_offered.label('is_offered')).order_by(
+        Device.hostname, Device.control_address
     )
     if hostname is not None:
         devices = devices.where(Device.hostname == hostname)
-    by_device: defaultdict[int, list[str]] = defaultdict(list)
-    for device_id, name in session.execute(classes):
-        by_device[device_id].append(name or '')
     return tuple(
-        _OWNED.read(
-            row,
-            resource_classes=tuple(sorted(by_device.get(row.row_id, ()))),
-            schedulable=row.row_id in by_device,
-        )
-        for row in session.execute(devices)
+        _OWNED.read(row, schedulable=row.is_offered) for row in session.execute(devices)
     )
 
 

@@ -38,36 +38,28 @@ def test_ownership_prints_owner_of_each_device(
     out = capsys.readouterr().out
     assert parse_owners(out) == {'a': 'this service', 'b': 'both', 'c': 'nobody'}
     assert 'boot VGA' in out
-    assert 'of host b to Nova' in out
-    assert 'of host a to Nova' not in out
 
 
-def test_ownership_host_prints_configuration_lines(
+def test_ownership_of_host_lists_its_devices(
     options: list[str], database: Database, capsys: Out
 ) -> None:
     database.write(reports.store_report, report(card(0x3B)))
+    add_device(database, 'other', 'x')
     assert main.main([*options, '--host', HOST]) == 0
     out = capsys.readouterr().out
-    for line in (
-        'nova.conf: [pci] device_spec = {"address": "0000:3b:00.0"}',
-        'nova.conf: [pci] alias = {"vendor_id": "10de", "product_id": "1eb8", '
-        '"name": "10de-1eb8"}',
-        'cyborg-lite.conf: [agent] excluded_devices = 0000:3b:00.0',
-        'nova.conf: no [pci] device_spec that fits 0000:3b:00.0',
-    ):
-        assert line in out
+    assert '0000:3b:00.0' in out
+    assert 'other' not in out
 
 
-def test_ownership_json_contains_lines(
+def test_ownership_json_has_stable_keys(
     options: list[str], database: Database, capsys: Out
 ) -> None:
     change_device(database, add_device(database, 'b', 'x'), conflict='and by Nova')
     assert main.main([*options, '--format', 'json']) == 1
     (device,) = json.loads(capsys.readouterr().out)
     assert (device['owner'], device['conflict']) == ('both', 'and by Nova')
-    assert device['for_nova']
     keys = 'hostname address vendor product model driver conflict schedulable reason'
-    assert set(device) == {*keys.split(), 'owner', 'for_nova', 'for_this_service'}
+    assert set(device) == {*keys.split(), 'owner'}
 
 
 def test_ownership_without_devices_says_so(options: list[str], capsys: Out) -> None:
