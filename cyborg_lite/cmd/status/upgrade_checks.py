@@ -10,7 +10,6 @@ from typing import Final
 from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 
-from cyborg_lite.cmd.dbsync import migrate_profiles
 from cyborg_lite.cmd.dbsync.online_migration import list_daemons_of_other_versions
 from cyborg_lite.cmd.support import address, database, message_keys
 from cyborg_lite.db.arqs import attach_handles
@@ -114,16 +113,6 @@ def _check_online_migrations(conf: cfg.ConfigOpts) -> Result:
     return _warn(text if unfinished else '')
 
 
-def _check_profiles(conf: cfg.ConfigOpts) -> Result:
-    with database.open_database(conf) as db:
-        number = migrate_profiles.count_former_profiles(db)
-    text = (
-        f'{number} device profiles have former names of keys, resource classes or '
-        'traits: run cyborg-lite-dbsync migrate-profiles.'
-    )
-    return _warn(text if number else '')
-
-
 def _check_unmanaged_functions(conf: cfg.ConfigOpts) -> Result:
     if conf.nova.attaches_unmanaged:
         return Result(Code.SUCCESS)
@@ -157,7 +146,6 @@ class Checks(UpgradeCommands):
         ('Failed jobs', (_run, {'check': _check_failed_jobs})),
         ('Job types', (_run, {'check': _check_job_types})),
         ('Online data migrations', (_run, {'check': _check_online_migrations})),
-        ('Device profiles', (_run, {'check': _check_profiles})),
         (
             'Functions that keep their driver',
             (_run, {'check': _check_unmanaged_functions}),

@@ -18,7 +18,6 @@ from cyborg_lite.errors.arqs import (
     ProviderMismatch,
 )
 from cyborg_lite.model.profiles.device_profiles import Group
-from cyborg_lite.model.profiles.renames import migrate_group
 from cyborg_lite.model.profiles.selector_keys import find_selector
 from cyborg_lite.model.profiles.selectors import matches
 from cyborg_lite.model.providers.providers import valid_symbol
@@ -47,7 +46,7 @@ def check_deployable(row: Any, allocated: Allocated) -> None:
         raise HostMismatch(
             provider=row.device_rp_uuid, host=row.chosen_host, actual=row.hostname
         )
-    group = migrate_group(row.device_profile_group).group
+    group = row.device_profile_group
     requirements = Group.parse(group).requirements
     resource_class = valid_symbol(row.resource_class or '')
     if {resource_class} != set(requirements.resource_classes):
