@@ -9,9 +9,9 @@ from typing import Any
 
 from oslo_config import cfg
 
-from cyborg_lite.cmd.runner.unknown_options import list_known_names, read_sections
 from cyborg_lite.cmd.support.parsers import add_command
 from cyborg_lite.cmd.support.text_table import format_table
+from cyborg_lite.cyborg_import.known_names import list_known_names, read_sections
 from cyborg_lite.cyborg_import.options import ConvertedOption, convert_options
 from cyborg_lite.errors.daemons import ConfigurationError
 

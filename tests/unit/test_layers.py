@@ -77,7 +77,7 @@ LIBRARY_USERS: Final[dict[str, set[str]]] = {
     'wsmeext': {'api'},
     'waitress': {'api'},
     'keystonemiddleware': {'api'},
-    'keystoneauth1': {'clients', 'conf', 'cmd'},
+    'keystoneauth1': {'clients', 'conf', 'cyborg_import'},
     'openstack': {'clients'},
     'oslo_limit': {'clients'},
     'osc_lib': {'cli'},

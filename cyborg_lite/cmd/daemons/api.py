@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from oslo_config import cfg
+from oslo_log import log
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.api.app import assemble
@@ -17,11 +18,14 @@ from cyborg_lite.api.server import ApiServer
 from cyborg_lite.cmd.daemons import api_application
 from cyborg_lite.cmd.daemons.api_application import BINARY
 from cyborg_lite.cmd.runner import daemon
+from cyborg_lite.conf.api import GROUP, PROXY_OPTIONS
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import MessageRefused
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.context import daemon_context
+
+LOG = log.getLogger(__name__)
 
 __all__ = ['BINARY', 'ApiDaemon', 'build', 'main', 'runtime']
 
@@ -60,6 +64,7 @@ class ApiDaemon:
 
         :raises ConfigurationError: if the address is invalid
         """
+        _warn_of_proxy_options(self._conf)
         self._bus = self._connect(self._conf)
         observe = _serve_metrics(self._conf)
         conductor = connect_conductor(self._bus)
@@ -118,6 +123,21 @@ def build(
     :param connect: returns the message bus; None: the configured one
     """
     return ApiDaemon(conf, connect or api_application.connect)
+
+
+def _warn_of_proxy_options(conf: cfg.ConfigOpts) -> None:
+    """Log a warning for each former option whose task belongs to a proxy."""
+    for path in conf.config_file or ():
+        sections: dict[str, dict[str, list[str]]] = {}
+        cfg.ConfigParser(str(path), sections).parse()
+        for name in sorted(PROXY_OPTIONS & sections.get(GROUP, {}).keys()):
+            LOG.warning(
+                '%s: [%s] %s has no effect. TLS and the limits of clients belong to a '
+                'proxy. Configure HAProxy or nginx as in share/cyborg-lite/proxy.',
+                path,
+                GROUP,
+                name,
+            )
 
 
 def _serve_metrics(conf: cfg.ConfigOpts) -> Observe | None:

@@ -29,7 +29,6 @@ from cyborg_lite import conf as configuration
 from cyborg_lite import runtime
 from cyborg_lite.cmd.runner import garbage_collection
 from cyborg_lite.cmd.runner.readiness import Checked, Readiness
-from cyborg_lite.cmd.runner.unknown_options import warn_of_unknown_options
 from cyborg_lite.cmd.runner.watchdog import Watchdog
 from cyborg_lite.cmd.support import address
 from cyborg_lite.errors.base import CyborgError
@@ -146,7 +145,6 @@ def run(conf: cfg.ConfigOpts, identity: Identity, build: Build) -> int:
     try:
         configuration.set_up_logging(conf)
         _log_start(conf, identity)
-        warn_of_unknown_options(conf)
         # Before the fork: the daemon ends here instead of each of its workers.
         transport.prepare_locks(conf)
     except CyborgError as error:

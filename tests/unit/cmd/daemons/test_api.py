@@ -27,6 +27,17 @@ def start_daemon(tmp_path: Path, options: str = '') -> api.ApiDaemon:
     return daemon
 
 
+def test_option_of_proxy_is_warned_about(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    daemon = start_daemon(tmp_path, '[api]\ncertificate_file = /x.pem\n')
+    daemon.stop()
+    daemon.wait()
+    assert '[api] certificate_file has no effect' in caplog.text
+    assert 'HAProxy or nginx' in caplog.text
+    assert 'auth_strategy has no effect' not in caplog.text
+
+
 def get(port: int, path: str) -> tuple[int, bytes]:
     with closing(http.client.HTTPConnection('127.0.0.1', port)) as connection:
         connection.request('GET', path, headers={'X-Auth-Token': 'admin'})

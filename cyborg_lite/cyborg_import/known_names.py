@@ -1,24 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings about sections and options in configuration files that nothing reads.
+"""Options and sections that this service, its drivers and the libraries have."""
 
-oslo.config ignores them. The known names are those of cyborg_lite, of its drivers, of
-the libraries, and of the authentication plugins that the files name.
-"""
-
-import difflib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Final
 
 from keystoneauth1 import exceptions as keystoneauth
 from keystoneauth1 import loading
 from oslo_config import cfg
-from oslo_log import log
-
-from cyborg_lite.conf import api
-
-LOG = log.getLogger(__name__)
 
 _DEFAULT: Final = 'DEFAULT'
 _ENTRY_POINTS: Final = 'oslo.config.opts'
@@ -38,46 +28,11 @@ _NAMESPACES: Final = (
     'cyborg_lite',
 )
 
-_PROXY_HINT: Final = (
-    ' TLS and the limits of clients belong to a proxy. Configure HAProxy or nginx as '
-    'in share/cyborg-lite/proxy.'
-)
 _AUTH_SECTIONS: Final = ('keystone_authtoken',)  # registered after the start
 _GLOBAL_GROUPS: Final = ('oslo_messaging_metrics', 'oslo_messaging_tracing')
 
 Names = Mapping[str, set[str]]  # option names by section
 Sections = Mapping[str, Mapping[str, Sequence[str]]]  # values by section and option
-
-
-def warn_of_unknown_options(conf: cfg.ConfigOpts) -> None:
-    """Log a warning for each unknown section and option, with the nearest name."""
-    for path in conf.config_file or ():
-        sections = read_sections(str(path))
-        valid_names = list_known_names(conf, sections)
-        for text in describe_unknown(sections, valid_names):
-            LOG.warning('%s: %s', path, text)
-
-
-def describe_unknown(sections: Sections, valid_names: Names) -> Iterator[str]:
-    """Yield a sentence for each section and option that does not exist."""
-    for section, options in sections.items():
-        if section not in valid_names:
-            hint = _suggest(section, valid_names, '[{}]')
-            yield f'section [{section}] is unknown and has no effect.{hint}'
-            continue
-        for name in options:
-            if name.replace('-', '_') not in valid_names[section]:
-                hint = (
-                    _PROXY_HINT
-                    if section == api.GROUP and name in api.PROXY_OPTIONS
-                    else _suggest(name, valid_names[section], '{}')
-                )
-                yield f'[{section}] {name} is unknown and has no effect.{hint}'
-
-
-def _suggest(name: str, valid_names: Mapping[str, object] | set[str], form: str) -> str:
-    nearest = difflib.get_close_matches(name, valid_names, 1)
-    return f' Did you mean {form.format(nearest[0])}?' if nearest else ''
 
 
 def read_sections(path: str) -> Sections:
@@ -91,13 +46,11 @@ def read_sections(path: str) -> Sections:
 
 
 def list_known_names(conf: cfg.ConfigOpts, sections: Sections) -> Names:
-    """Return the registered names, and those of libraries while a name is unknown."""
+    """Return the registered names, and those of libraries and plugins."""
     valid_names = _list_registered_names(conf)
     _add_plugin_options(valid_names, sections)
     points = {point.name: point for point in entry_points(group=_ENTRY_POINTS)}
     for namespace in _NAMESPACES:
-        if not any(describe_unknown(sections, valid_names)):
-            break
         if namespace in points:
             for group, options in points[namespace].load()():
                 section = getattr(group, 'name', group) or _DEFAULT
