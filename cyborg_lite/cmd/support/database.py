@@ -31,7 +31,6 @@ def from_configuration(conf: cfg.ConfigOpts) -> Database:
     return Database(
         section.connection,
         max_pool_size=section.max_pool_size,
-        notifies=conf.notifications.enabled,
         **options,
     )
 

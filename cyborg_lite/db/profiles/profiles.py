@@ -39,7 +39,6 @@ from cyborg_lite.db.core.tables import (
     now,
 )
 from cyborg_lite.db.core.tables import DeviceProfile as Row
-from cyborg_lite.db.jobs import outbox
 from cyborg_lite.db.profiles.rows import (
     PROFILE,
     has_any_name,
@@ -54,7 +53,6 @@ from cyborg_lite.errors.profiles import (
     DeviceProfileInUse,
     DeviceProfileNotFound,
 )
-from cyborg_lite.model.notifications import CREATED, DELETED, UPDATED
 from cyborg_lite.model.profiles.alternatives import list_all_groups
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import SORT_KEYS, Query
@@ -84,7 +82,6 @@ def create_profile(session: Session, profile: DeviceProfile) -> DeviceProfile:
         raise DeviceProfileExists(name=_duplicate(profile, error)) from None
     if not inserted:
         raise DeviceProfileExists(name=profile.name)
-    outbox.add_profiles(session, Row.uuid == profile.uuid, CREATED)
     return created
 
 
@@ -193,7 +190,6 @@ def update_profile(
         raise DeviceProfileExists(name=after.name) from None
     if after.name != before.name:
         rename_profile(session, number, before.name, after.name)
-    outbox.add_profiles(session, Row.uuid == uuid, UPDATED)
     return after
 
 
@@ -240,7 +236,6 @@ def delete_profiles(
     deleted = {number: profile.name for number, profile in deleting.items()}
     schedule_evaluation(session, *map(list_all_groups, deleting.values()))
     _check_unused(session, deleted)
-    outbox.add_profiles(session, Row.id.in_(deleted), DELETED)
     try:
         change(session, delete_rows(Row).where(Row.id.in_(deleted)))
     except DBReferenceError:
