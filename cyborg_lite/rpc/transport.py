@@ -45,9 +45,10 @@ _WORKERS: Final = 16
 # the import of `impl_rabbit`, which derives the limit of an option from it.
 #
 # After each message the library starts with 1 ms and doubles it, because other
-# receivers acknowledge in other threads. RPC servers and callers acknowledge while they receive.
-# Measured with one client on a busy machine: without these checks an ARQ cycle takes 9 ms
-# less CPU time, of 56 ms. With 8 clients the difference is within the spread of the runs.
+# receivers acknowledge in other threads. RPC servers and callers acknowledge while they
+# receive. Measured with one client on a busy machine: without these checks an ARQ cycle
+# takes 9 ms less CPU time, of 56 ms. With 8 clients the difference is within the spread
+# of the runs.
 _STOP_CHECK_INTERVAL: Final = 1.0
 
 

@@ -170,7 +170,7 @@ def build_groups(drawn: list[tuple[str, int, bool]]) -> Groups:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(fleet_cards=st.lists(CARDS, min_size=1, max_size=2), drawn=GROUPS)
-def test_capacity_equals_longest_series_of_claims(
+def test_capacity_never_exceeds_longest_series_of_claims(
     fleet: Fleet,
     fleet_cards: list[list[tuple[str, int, bool]]],
     drawn: list[tuple[str, int, bool]],
@@ -182,8 +182,9 @@ def test_capacity_equals_longest_series_of_claims(
     for name, cards in zip(names, fleet_cards, strict=True):
         expected = fleet.find_longest_series(name, groups)
         if cards:  # the service knows hosts by their devices
-            assert counts[name].is_exact
-            assert counts[name].servers == expected
+            count = counts[name]
+            assert count.servers <= expected
+            assert count.servers == expected or not count.is_exact
         else:
             assert expected == 0
     assert capacity.servers == sum(host.servers for host in capacity.hosts)

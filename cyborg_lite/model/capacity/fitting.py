@@ -5,11 +5,12 @@ Placement is authoritative for free capacity. The database explains why capacity
 missing.
 """
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
-from typing import Final, TypeAlias
+from typing import Final
 
 from cyborg_lite.model.capacity import obstacles
 from cyborg_lite.model.capacity.explanations import (
@@ -26,111 +27,8 @@ from cyborg_lite.model.profiles.device_profiles import BITSTREAM_KEYS, DevicePro
 from cyborg_lite.model.profiles.selector_keys import SELECTING_KEYS
 from cyborg_lite.model.profiles.selectors import list_computed_traits
 
-# --- number of allocation candidates that Placement builds for a profile ---
-#
-# With ``group_policy=none`` Placement lists each way to assign the groups of a request
-# to the providers of one host. Equal groups count as different ones, so the number
-# grows with their factorial.
-
-
 LIMIT: Final = 1000
 """Candidates that Nova requests by default, see ``max_placement_results``."""
-
-_MIN_STATES: Final = 25
-_MAX_STATES: Final = 500  # of one host
-_TOTAL_STATES: Final = 5_000  # of all distinct hosts
-
-Provider: TypeAlias = tuple[frozenset[int], int]
-"""The groups that a provider can serve, and its free units."""
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateCount:
-    """The number of candidates of all hosts."""
-
-    number: int
-    is_exact: bool  # False: an upper bound
-
-
-def count_candidates(
-    groups: Sequence[GroupCandidates], providers: Iterable[ProviderCapacity]
-) -> CandidateCount:
-    """Return the number of candidates of the service's own providers."""
-    by_host: defaultdict[str, list[Provider]] = defaultdict(list)
-    amounts = [group.requirements.total for group in groups]
-    for provider in providers:
-        indexes, free = set[int](), 0
-        for index, group in enumerate(groups):
-            units = sum(group.offers.get(provider.rp_uuid, {}).values())
-            if units and len(group.requirements.amounts) == 1:
-                indexes.add(index)
-                free = units
-        if indexes:
-            by_host[provider.hostname].append((frozenset(indexes), free))
-    # Equal hosts are counted once.
-    hosts = Counter(
-        tuple(sorted(items, key=lambda item: (sorted(item[0]), item[1])))
-        for items in by_host.values()
-    )
-    # The time is limited, however many hosts there are.
-    states = max(_MIN_STATES, min(_MAX_STATES, _TOTAL_STATES // max(1, len(hosts))))
-    counts = [
-        (_count_host(amounts, host, states), times) for host, times in hosts.items()
-    ]
-    return CandidateCount(
-        sum(count.number * times for count, times in counts),
-        all(count.is_exact for count, _ in counts),
-    )
-
-
-def _count_host(
-    amounts: Sequence[int], providers: Sequence[Provider], states: int
-) -> CandidateCount:
-    search = _Search(amounts, states)
-    number = search.count(0, frozenset(Counter(providers).items()))
-    if search.is_complete:
-        return CandidateCount(number, True)
-    product = 1
-    for index in range(len(amounts)):
-        product *= sum(index in indexes for indexes, _ in providers)
-    return CandidateCount(product, False)
-
-
-@dataclass(slots=True)
-class _Search:
-    """Counts the assignments of groups to the providers of one host."""
-
-    amounts: Sequence[int]  # units of each group
-    states: int  # the largest number of results
-    results: dict[tuple[int, frozenset[tuple[Provider, int]]], int] = field(
-        default_factory=dict
-    )
-
-    @property
-    def is_complete(self) -> bool:
-        """Check whether the number of states was small enough."""
-        return len(self.results) < self.states
-
-    def count(self, index: int, free_providers: frozenset[tuple[Provider, int]]) -> int:
-        """Return the number of assignments of the groups from an index on.
-
-        :param free_providers: the providers with the number of equal ones
-        """
-        if index == len(self.amounts):
-            return 1
-        key = index, free_providers
-        if key not in self.results and self.is_complete:
-            total = 0
-            for (indexes, free), number in free_providers:
-                if index in indexes and free >= self.amounts[index]:
-                    remaining = Counter(dict(free_providers))
-                    remaining[indexes, free] -= 1
-                    remaining[indexes, free - self.amounts[index]] += 1
-                    total += number * self.count(
-                        index + 1, frozenset((+remaining).items())
-                    )
-            self.results[key] = total
-        return self.results.get(key, 0)
 
 
 def can_serve_together(
@@ -176,7 +74,6 @@ def can_serve_together(
 
 
 _MAX_NAMED: Final = 10  # providers that a warning names
-_MAX_NUMBER: Final = 1_000_000  # candidates that a warning states
 
 
 def explain_fit(
@@ -294,17 +191,27 @@ def _list_unattachable(
 def _warn_candidates(
     groups: Sequence[GroupCandidates], providers: Sequence[ProviderCapacity]
 ) -> tuple[Reason, ...]:
-    """Return a warning if Placement builds more candidates than Nova requests."""
-    count = count_candidates(groups, providers)
-    if count.number <= LIMIT:
+    """Return a warning if Placement may build more candidates than Nova requests.
+
+    With ``group_policy=none`` Placement lists each way to assign the groups to the
+    providers of one host. The number in the warning is an upper bound: groups that
+    share a provider may need more units than it has.
+    """
+    by_host: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for provider in providers:
+        by_host[provider.hostname].update(
+            index
+            for index, group in enumerate(groups)
+            if any(group.offers.get(provider.rp_uuid, {}).values())
+        )
+    number = sum(
+        math.prod(able[index] for index in range(len(groups)))
+        for able in by_host.values()
+    )
+    if number <= LIMIT:
         return ()
-    number = f'{count.number}' if count.is_exact else f'up to {count.number}'
-    if count.number > _MAX_NUMBER:
-        number = f'more than {_MAX_NUMBER}'
-        if not count.is_exact:
-            number = f'possibly {number}'
     text = (
-        f'Placement builds {number} allocation candidates for the profile. Nova '
+        f'Placement builds up to {number} allocation candidates for the profile. Nova '
         f'requests at most {LIMIT} by default, see [scheduler] max_placement_results, '
         f'so it does not consider all hosts, and the request is slow. Use fewer '
         f'groups: one group may request several units of one provider.'

@@ -29,12 +29,8 @@ from cyborg_lite.model.text import format_count
 # The upper bound is that of Hall's theorem: for each set of groups, the providers that
 # serve one of them must have room for all. It is exact if the groups have equal units.
 # Otherwise the servers are placed one after another, which gives a lower bound. If it
-# is below the upper one, all distributions of the groups are compared. If there are too
-# many of them, the lower bound is the answer.
+# is below the upper one, the lower bound is the answer, and it is not exact.
 
-
-MAX_STEPS: Final = 20_000
-"""Combinations of distributions and loads that are compared per provider."""
 
 _MAX_SUBSETS_OF: Final = 10  # groups of which all subsets are checked
 
@@ -79,19 +75,16 @@ class _Bound:
         return self.room, len(self.kinds), groups
 
 
-def count_servers(
-    kinds: Sequence[Kind], free: Mapping[str, int], steps: int = MAX_STEPS
-) -> ServerCount:
+def count_servers(kinds: Sequence[Kind], free: Mapping[str, int]) -> ServerCount:
     """Return the number of servers that fit on the free units.
 
     :param kinds: the groups of one server; none: no server gets an accelerator
     :param free: free units of each provider
-    :param steps: combinations that are compared per provider
     """
     if not kinds:
         return ServerCount(0, True, (), 0, 0)
     # Kinds that share no provider do not affect one another.
-    counts = [_count(group, free, steps) for group in _split(kinds)]
+    counts = [_count(group, free) for group in _split(kinds)]
     least = min(counts, key=lambda count: (count.servers, count.groups))
     # A count that is a lower bound may equal the least exact count.
     limits = [count for count in counts if count.servers == least.servers]
@@ -114,20 +107,17 @@ def _split(kinds: Sequence[Kind]) -> list[list[Kind]]:
     return [members for members, _ in groups]
 
 
-def _count(kinds: Sequence[Kind], free: Mapping[str, int], steps: int) -> ServerCount:
+def _count(kinds: Sequence[Kind], free: Mapping[str, int]) -> ServerCount:
     bound = min(_list_bounds(kinds, free), key=lambda item: item.rank)
-    servers, is_exact = bound.servers, True
+    servers = bound.servers
     if not _is_bound_exact(kinds):
         servers = _fill(kinds, free, bound.servers)
-        if servers < bound.servers:
-            best = _search(kinds, free, bound.servers, steps)
-            servers, is_exact = best or servers, best is not None
     # If fewer servers fit than the bound allows, the free units are too scattered.
     limits = bound.kinds if servers == bound.servers else tuple(kinds)
     providers = frozenset[str]().union(*(kind.providers for kind in limits))
     return ServerCount(
         servers,
-        is_exact,
+        servers == bound.servers,
         tuple(sorted(group for kind in limits for group in kind.groups)),
         sum(free[provider] for provider in providers),
         sum(kind.units * kind.count for kind in limits),
@@ -160,9 +150,6 @@ def _bound_servers(kinds: tuple[Kind, ...], free: Mapping[str, int]) -> _Bound:
     return _Bound(int(room), kinds, room)
 
 
-# --- distributions of groups of different units ---
-
-
 def _fill(kinds: Sequence[Kind], free: Mapping[str, int], limit: int) -> int:
     """Return the number of servers that fit one after another, at most ``limit``.
 
@@ -184,71 +171,6 @@ def _fill(kinds: Sequence[Kind], free: Mapping[str, int], limit: int) -> int:
             best = min(able, key=lambda name: (users[name], free_units[name], name))
             free_units[best] -= kind.units
     return limit
-
-
-def _search(
-    kinds: Sequence[Kind], free: Mapping[str, int], limit: int, steps: int
-) -> int | None:
-    """Return the largest number of servers of all distributions, at most ``limit``.
-
-    :returns: None: a provider adds more than ``steps`` combinations
-    """
-    limits = tuple(limit * kind.count for kind in kinds)
-    served: list[Amounts] = [(0,) * len(kinds)]
-    providers = frozenset[str]().union(*(kind.providers for kind in kinds))
-    for provider in sorted(providers):
-        loads = _list_loads(kinds, provider, free[provider], limits, steps)
-        if len(served) * len(loads) > steps:
-            return None
-        sums = {_add(amounts, load, limits) for amounts in served for load in loads}
-        served = _drop_smaller(sums)
-    return max(_count_whole(amounts, kinds) for amounts in served)
-
-
-def _list_loads(
-    kinds: Sequence[Kind], provider: str, free: int, limits: Amounts, steps: int
-) -> list[Amounts]:
-    """Return the numbers of groups that a provider can serve at once.
-
-    If there are more than ``steps``, more than that are returned, but not all.
-    """
-    loads: list[tuple[int, Amounts]] = [(free, ())]
-    able = [index for index, kind in enumerate(kinds) if provider in kind.providers]
-    for index, kind in enumerate(kinds):
-        extended = []
-        for units, load in loads:
-            highest = min(units // kind.units, limits[index]) if index in able else 0
-            # The last kind takes whatever the other kinds leave.
-            lowest = highest if index == able[-1] else 0
-            extended += [
-                (units - number * kind.units, (*load, number))
-                for number in range(lowest, highest + 1)
-            ]
-        loads = extended[: steps + 1]
-    return [load for _, load in loads]
-
-
-def _add(amounts: Amounts, load: Amounts, limits: Amounts) -> Amounts:
-    triples = zip(amounts, load, limits, strict=True)
-    return tuple(min(amount + number, limit) for amount, number, limit in triples)
-
-
-def _drop_smaller(items: Iterable[Amounts]) -> list[Amounts]:
-    """Return the items, of those that differ in the last amount only the largest."""
-    largest: defaultdict[Amounts, int] = defaultdict(int)
-    for *first, last in items:
-        key = tuple(first)
-        largest[key] = max(largest[key], last)
-    return [(*first, last) for first, last in largest.items()]
-
-
-def _count_whole(amounts: Amounts, kinds: Sequence[Kind]) -> int:
-    pairs = zip(amounts, kinds, strict=True)
-    return min(amount // kind.count for amount, kind in pairs)
-
-
-_MIN_STEPS: Final = 50
-_TOTAL_STEPS: Final = 200_000  # for the distinct hosts of one answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,12 +266,9 @@ def count_capacity(
 
 def _solve(problems: Iterable[_Problem]) -> Mapping[_Problem, ServerCount]:
     """Return the solution of each problem. Equal problems are solved once."""
-    distinct = set(problems)
-    # The time of the answer is limited, however many hosts there are.
-    steps = max(_MIN_STEPS, min(MAX_STEPS, _TOTAL_STEPS // max(1, len(distinct))))
     return {
-        problem: count_servers(problem.kinds, dict(problem.free), steps)
-        for problem in distinct
+        problem: count_servers(problem.kinds, dict(problem.free))
+        for problem in set(problems)
     }
 
 

@@ -46,7 +46,7 @@ FREE = st.fixed_dictionaries({name: st.integers(0, 5) for name in NAMES})
 
 @settings(max_examples=150, deadline=None)
 @given(drawn=KINDS, free=FREE)
-def test_count_equals_search(
+def test_count_never_exceeds_search(
     drawn: list[tuple[int, set[str]]], free: dict[str, int]
 ) -> None:
     kinds = [
@@ -54,21 +54,23 @@ def test_count_equals_search(
         for index, (units, providers) in enumerate(drawn)
     ]
     count = count_servers(kinds, free)
-    assert count.is_exact
-    assert count.servers == search(kinds, free)
+    number = search(kinds, free)
+    assert count.servers == number if count.is_exact else count.servers <= number
+    assert count.is_exact or len({item.units for item in kinds}) > 1
 
 
 def test_count_scattered_units_names_all_groups() -> None:
-    # The bounds allow two servers, but no provider serves 3 + 2 twice.
+    # The bounds allow one server, but no provider serves both groups beside the other.
     kinds = [kind(3, 'ab', 0), kind(2, 'ab', 1)]
-    count = count_servers(kinds, {'a': 4, 'b': 7})
-    assert (count.servers, count.groups) == (search(kinds, {'a': 4, 'b': 7}), (0, 1))
+    count = count_servers(kinds, {'a': 1, 'b': 4})
+    assert count.servers <= search(kinds, {'a': 1, 'b': 4})
+    assert (count.groups, count.is_exact) == ((0, 1), False)
 
 
 def test_count_large_host_is_bounded() -> None:
     free = {f'p{number}': 64 for number in range(32)}
     kinds = [Kind(units, frozenset(free), (units,)) for units in (1, 2, 3, 5, 7)]
-    count = count_servers(kinds, free, 64)
+    count = count_servers(kinds, free)
     assert 32 * 64 // 18 - 4 <= count.servers <= 32 * 64 // 18
 
 
@@ -78,5 +80,5 @@ def test_count_many_kinds_is_bounded() -> None:
         Kind(1, frozenset((names[index], names[(index + 1) % 16])), (index,))
         for index in range(16)
     ]
-    count = count_servers(kinds, dict.fromkeys(names, 4), 64)
+    count = count_servers(kinds, dict.fromkeys(names, 4))
     assert count.servers <= 4
