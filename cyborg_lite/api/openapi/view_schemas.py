@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from jsonschema import Draft202012Validator
 from wsme import types
 
 from cyborg_lite.api.call.field_selection import LINKS
@@ -119,51 +118,6 @@ class ViewSchemas:
         name = f'{operation_id.title().replace("_", "")}Body'
         self.components[name] = {'title': name, **schema}
         return {'$ref': f'#/components/schemas/{name}'}
-
-    # Any: the value is JSON.
-    def select_known(self, value: Any, schema: Document) -> Any:
-        """Return a value without the fields that its schema does not have.
-
-        The responses of older microversions have fewer fields.
-
-        :param schema: a result of ``build_schema``, or a choice of several results
-        """
-        schema = self._choose_schema(value, schema)
-        if isinstance(value, list):
-            return [self.select_known(item, schema['items']) for item in value]
-        if not isinstance(value, dict) or 'properties' not in schema:
-            return value
-        return {
-            name: self.select_known(value[name], field)
-            for name, field in schema['properties'].items()
-            if name in value
-        }
-
-    # Any: as above.
-    def accepts_example(self, value: Any, schema: Document) -> bool:
-        """Check whether a microversion has the form of a recorded response.
-
-        The responses of the newest one lack the fields that it has removed.
-        """
-        complete_schema = {**schema, 'components': {'schemas': self.components}}
-        return self.newest == MAXIMUM or bool(
-            Draft202012Validator(complete_schema).is_valid(value)
-        )
-
-    def _choose_schema(self, value: Any, schema: Document) -> Document:
-        """Return the schema without references and without choices."""
-        if '$ref' in schema:
-            return self.components[schema['$ref'].rpartition('/')[2]]
-        choices = schema.get('oneOf') or schema.get('anyOf')
-        if choices is None:
-            return schema
-        if not isinstance(value, dict):
-            return dict(choices[0])  # of a nullable type the first choice is not null
-        schemas = [self._choose_schema(value, choice) for choice in choices]
-        # The schema of an object has most of the fields of the object.
-        return max(
-            schemas, key=lambda item: len(value.keys() & item.get('properties', {}))
-        )
 
     def _build_shape(self, shape: Shape) -> Document:
         schema = {**self.build_schema(shape.basetype), **shape.schema}

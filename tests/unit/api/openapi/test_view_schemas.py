@@ -73,26 +73,6 @@ def test_build_schema_depends_on_version(
     assert (set(outer['properties']), set(outer['required'])) == (properties, required)
 
 
-@pytest.mark.parametrize(
-    ('value', 'fields'),
-    [
-        ({'inner': {'uuid': 'a', 'b': 1}, 'newer': 2}, {'inner': {'uuid': 'a'}}),
-        ({'inner': None, 'c': 3}, {'inner': None}),
-    ],
-)
-def test_select_known_omits_other_fields(value: Any, fields: Any) -> None:
-    answers = ViewSchemas(V2_0)
-    schema = answers.build_schema([OuterView])
-    assert answers.select_known([value], schema) == [fields]
-
-
-def test_select_known_of_several_views_fits_the_object() -> None:
-    answers = ViewSchemas(V2_3)
-    views = [answers.build_schema(view) for view in (InnerView, OuterView)]
-    value = {'inner': None, 'newer': 1}
-    assert answers.select_known(value, {'oneOf': views}) == value
-
-
 class ListView(types.Base):  # type: ignore[misc]  # untyped base
     inners = [InnerView]  # noqa: RUF012  # WSME reads the type of a field here
     uuid = UUID
