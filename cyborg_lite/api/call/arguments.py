@@ -18,7 +18,6 @@ PAGING: Final = (*PAGES, 'sort_key', 'sort_dir')
 
 PREFIX: Final = 'name_prefix'
 
-_REPEATABLE: Final = 'fields'
 _MAX_ELEMENTS: Final = 1000
 _FILTER: Final = re.compile(r'filters(?:\[([0-9]{1,4})\])?\.(field|value)')
 _LIMIT: Final = re.compile(r'[0-9]{1,20}')
@@ -65,9 +64,7 @@ def _split_pairs(query_string: str) -> list[tuple[str, str]]:
 
 
 def _add(arguments: dict[str, str], name: str, value: str) -> None:
-    if name in arguments and name == _REPEATABLE:
-        value = f'{arguments[name]},{value}'
-    elif name in arguments:
+    if name in arguments:
         raise InvalidInput(reason=f'The query argument {name} is repeated.')
     arguments[name] = value
 

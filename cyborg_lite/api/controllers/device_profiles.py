@@ -88,7 +88,6 @@ class ProfileCollection(Resource):
     @accepts(
         arguments=(*arguments.PAGING, 'name'),
         newer={V2_4: _SWITCHES, V2_5: (arguments.PREFIX,)},
-        selectable=(ProfileView,),
     )
     def get(self, call: Call) -> ProfileList:
         """List device profiles.
@@ -179,7 +178,7 @@ class ProfileResource(Resource):
 
     @expose()
     @requires('cyborg:device_profile:get_one')
-    @accepts(selectable=(ProfileView,))
+    @accepts()
     def get(self, call: Call) -> WrappedProfile:
         """Show a device profile.
 

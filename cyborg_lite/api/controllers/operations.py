@@ -42,7 +42,6 @@ class OperationCollection(Resource):
     @accepts(
         arguments=(*arguments.PAGING, *_WORDS, *_EXACT),
         words=_WORDS,
-        selectable=(OperationView,),
     )
     def get(self, call: Call) -> OperationList:
         """List operations.
@@ -77,7 +76,7 @@ class OperationResource(Resource):
     @expose()
     @requires('cyborg:operation:get_one')
     @since(V2_7)
-    @accepts(arguments=('wait',), selectable=(OperationView,))
+    @accepts(arguments=('wait',))
     def get(self, call: Call) -> OperationView:
         """Show an operation.
 
@@ -154,7 +153,7 @@ class JobResource(Resource):
     @expose()
     @requires('cyborg:job:get_one')
     @since(V2_4)
-    @accepts(selectable=(JobView,))
+    @accepts()
     def get(self, call: Call) -> JobView:
         """Show a programming job.
 
