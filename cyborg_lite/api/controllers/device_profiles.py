@@ -147,9 +147,7 @@ class ProfileCollection(Resource):
         profiles = profile_body.parse_profiles(call, _find_limits(self, call))
         for profile in profiles:
             _warn_of_gpu_class(profile)
-        created = self.conductor.create_device_profiles(
-            call.caller, profiles, possible=self.context.refuse_impossible_profiles
-        )
+        created = self.conductor.create_device_profiles(call.caller, profiles)
         if len(created) == 1:
             call.location = f'v2/device_profiles/{created[0].uuid}'
             return ProfileView(created[0])
@@ -212,7 +210,6 @@ class ProfileResource(Resource):
             call.caller,
             uuid,
             change,
-            possible=self.context.refuse_impossible_profiles,
             generation=call.generation,
         )
         _warn_of_gpu_class(profile)

@@ -132,18 +132,6 @@ def list_profiles(
     return list_page(session, statement, query, collection, PROFILE.read)
 
 
-def preview_change(
-    session: Session, uuid: str, changes: ProfileChange, viewer: str | None
-) -> DeviceProfile:
-    """Return the profile as a change would make it.
-
-    :raises DeviceProfileNotFound: the profile does not exist or is not visible
-    :raises DeviceProfileHasAlternatives: see ``update_profile``
-    """
-    _number, before = lock_profile(session, uuid, viewer)
-    return _apply_change(before, changes)
-
-
 def _apply_change(before: DeviceProfile, changes: ProfileChange) -> DeviceProfile:
     values = {field: getattr(changes, field) for field in changes.fields}
     if 'groups' in values and before.alternatives and 'alternatives' not in values:

@@ -81,7 +81,6 @@ def test_defaults_are_safe(parse: Parse) -> None:
     assert conf.api.auth_strategy == 'keystone'
     assert conf.api.hold_power_on
     assert conf.api.refuse_failed_binds
-    assert not conf.api.refuse_impossible_profiles
     assert conf.nova.attaches_unmanaged is False
     assert conf.limits.enabled is False
     assert parse('[limits]', 'enabled = true').limits.enabled is True
