@@ -168,6 +168,8 @@ class Remote:
         except keystoneauth.HttpError as error:
             # Requests are sent with raise_exc=False, so the error comes from Keystone.
             if error.http_status >= 500:
+                outage = f'is not asked, because Keystone answers {error.http_status}'
+                self._log_outage(outage, error.message)
                 raise ServiceUnavailable(what='Keystone') from error
             raise RemoteError(
                 service='Keystone', status=error.http_status, reason=error.message

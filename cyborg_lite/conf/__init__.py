@@ -58,9 +58,11 @@ _CONTEXT_FORMAT: Final = (
     '%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s '
     '[%(global_request_id)s %(request_id)s %(user)s %(project_id)s] %(message)s'
 )
-_LOG_LEVELS: Final = (
+LOG_LEVELS: Final = (
     'amqp=WARN',
     'keystoneauth=WARN',
+    # A warning for each attempt. The clients log the begin and the end of an outage.
+    'keystoneauth.identity=ERROR',
     'keystonemiddleware=WARN',
     'oslo.messaging=INFO',
     'oslo_messaging=INFO',
@@ -156,7 +158,7 @@ def set_library_defaults() -> None:
     """Override defaults of oslo.log. oslo-config-generator calls it as well."""
     log.set_defaults(
         logging_context_format_string=_CONTEXT_FORMAT,
-        default_log_levels=list(_LOG_LEVELS),
+        default_log_levels=list(LOG_LEVELS),
     )
 
 

@@ -2,6 +2,7 @@
 """Tests of requests to other services and of the errors they raise."""
 
 import json
+import logging
 import socket
 import threading
 import time
@@ -14,6 +15,7 @@ import pytest
 from oslo_config import cfg
 from oslo_context.context import RequestContext
 
+from cyborg_lite import conf as configuration
 from cyborg_lite.clients.session import Remote, connect
 from cyborg_lite.conf import placement as section
 from cyborg_lite.errors.daemons import (
@@ -293,6 +295,22 @@ def test_send_failing_keystone_raises_service_unavailable(
     service.answers['POST /v3/auth/tokens'] = Answer(503)
     with pytest.raises(ServiceUnavailable, match='Keystone does not answer'):
         authenticated_remote.send('GET', '/thing')
+
+
+def test_send_outage_of_keystone_is_one_warning(
+    authenticated_remote: Remote,
+    service: HttpService,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    levels = dict(item.split('=') for item in configuration.LOG_LEVELS)
+    for name, level in levels.items():
+        caplog.set_level(logging.getLevelName(level.replace('WARN', 'WARNING')), name)
+    service.answers['GET /v3'] = service.answers['POST /v3/auth/tokens'] = Answer(503)
+    for _ in range(3):
+        with pytest.raises(ServiceUnavailable):
+            authenticated_remote.send('GET', '/thing')
+    warnings = [item for item in caplog.records if item.levelno >= logging.WARNING]
+    assert [item.name for item in warnings] == ['cyborg_lite.clients.session']
 
 
 def test_send_missing_catalogue_entry_raises_service_unavailable(
