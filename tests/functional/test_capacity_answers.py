@@ -266,3 +266,22 @@ def test_topology_names_consumer_without_arq(host: Host) -> None:
     ]
     (consumer,) = witness.consumers
     assert reasons == [f'Consumer {consumer} has allocated it without an ARQ.']
+
+
+def test_lost_allocation_is_healed_after_host_is_enabled(host: Host) -> None:
+    """Placement has lost its database; each unit of the first card is in use."""
+    witness = Witness(host)
+    for _ in range(4):
+        witness.bind()
+    instances = list(witness.consumers)
+    while witness.consumers:
+        witness.end_allocation()
+    host.remote.send('DELETE', f'/resource_providers/{host.gpu}')
+    witness.set_host(DeviceStatus.MAINTAINING)
+    host.sync()
+    assert not host.try_allocate(host.gpu)
+    witness.set_host(DeviceStatus.ENABLED)
+    host.sync()
+    for _ in instances:
+        assert host.try_allocate(host.gpu)
+    assert not host.try_allocate(host.gpu)
