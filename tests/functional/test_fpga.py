@@ -14,6 +14,7 @@ from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Deployable
 from cyborg_lite.db.profiles import profiles
+from cyborg_lite.drivers.fpga.intel import IntelFpga
 from cyborg_lite.model.bitstreams.bitstreams import TAG
 from cyborg_lite.model.profiles.device_profiles import ProfileChange
 from cyborg_lite.model.profiles.selector_keys import (
@@ -29,7 +30,7 @@ from tests.builders.bitstream_files import (
 )
 from tests.builders.fpga_reports import FACTORY, function_trait
 from tests.builders.selector_fleets import SyncRunner, create_profile, find_trait
-from tests.hosts.driver_benches import LOADING
+from tests.hosts.driver_benches import LOADING, fpga_bench
 from tests.hosts.fpga_host import DisconnectableGlance, FpgaHost
 from tests.hosts.kernel_regions import LoadOutcome
 from tests.servers.databases import database_fixture
@@ -345,3 +346,38 @@ def test_bind_xilinx_loads_once_for_two_arqs(
     xilinx.release(instance)
     assert xilinx.arqs(instance) == ()
     assert xilinx.state(xilinx.bind(_XILINX, _PAIR)) == 'Bound'
+
+
+# --- between two instances ----------------------------------------------------------
+
+
+@pytest.fixture
+def default_intel(
+    database: Database,
+    remote: CountedRemote,
+    shop: DisconnectableGlance,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> FpgaHost:
+    """Return a host with the default cleaning and without a blank bitstream."""
+    bench = fpga_bench(IntelFpga, 'fpga-intel', offer_management_function=True)
+    monkeypatch.setitem(LOADING, 'Intel FPGA', bench)
+    return FpgaHost(database, remote, tmp_path, 'Intel FPGA', shop)
+
+
+def test_next_instance_never_gets_former_logic(
+    default_intel: FpgaHost, real_glance: RealGlance
+) -> None:
+    intel = default_intel
+    group = by_id(upload_image(real_glance, gbs()))
+    first = intel.bind(_INTEL, group)
+    intel.release(first)
+    instance = intel.bind(_INTEL, {})
+    (arq,) = intel.arqs(instance)
+    assert arq.state.value == 'BindFailed'
+    assert 'contains the logic of an earlier instance' in str(arq.status_reason)
+    assert intel.read_provider(_INTEL)[1] == {'FPGA': (1, 0)}
+    intel.release(instance)
+    # The same image is loaded again.
+    assert intel.state(intel.bind(_INTEL, group)) == 'Bound'
+    assert len(intel.kernel.regions.commands) == 2

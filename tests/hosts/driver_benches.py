@@ -137,8 +137,10 @@ LOOKING: Final = {
     'any PCI function': fixture_bench(GenericPci, 'generic-pci'),
 }
 LOADING: Final = {
-    'Intel FPGA': fpga_bench(IntelFpga, 'fpga-intel', offer_management_function=True),
-    'Xilinx FPGA': fpga_bench(XilinxFpga, 'fpga-xilinx-u250'),
+    'Intel FPGA': fpga_bench(
+        IntelFpga, 'fpga-intel', offer_management_function=True, cleaning='never'
+    ),
+    'Xilinx FPGA': fpga_bench(XilinxFpga, 'fpga-xilinx-u250', cleaning='never'),
 }
 CLEANING: Final = {
     'NVMe': Bench(

@@ -16,6 +16,7 @@ from cyborg_lite.agent.arqs.recovery import HostRecovery
 from cyborg_lite.agent.bitstreams.image_cache import ImageCache
 from cyborg_lite.agent.bitstreams.loaded_bitstreams import LoadedBitstreams
 from cyborg_lite.agent.bitstreams.programming import BitstreamStore, Programming
+from cyborg_lite.agent.devices.cleaning import Cleaning
 from cyborg_lite.agent.devices.device_locks import DeviceLocks
 from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.state.cache import Cache
@@ -27,6 +28,7 @@ from cyborg_lite.conductor.arqs.recovery import RecoveryService
 from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
 from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
+from cyborg_lite.conductor.devices.cleaning import CleanHandler
 from cyborg_lite.conductor.providers.sync import PlacementSync
 from cyborg_lite.db.arqs import arqs, binding, recovery, release
 from cyborg_lite.db.core.engine import Database
@@ -64,7 +66,7 @@ def connect_site(site: 'FpgaHost') -> Agents:
 
     # Any: the answer is JSON.
     def send(context: RequestContext, message: Message) -> Any:
-        services = site.preparation, site.programming
+        services = site.preparation, site.programming, site.cleaning
         return serve_locally(Dispatcher(AGENTS, services))(context, message)
 
     return build_agents(send)
@@ -127,6 +129,7 @@ class FpgaHost:
         )
         self.binder = BindHandler(database, agents, self.consumers, RULES, loader)
         self.releaser = ReleaseHandler(database, agents, loader)
+        self.cleaner = CleanHandler(database, agents, self.placement)
         self.start()
         self.report()
 
@@ -148,6 +151,9 @@ class FpgaHost:
         )
         parts = self.discovery, self.cache, journal, locks
         self.preparation = Preparation(*parts, self.programming.program)
+        self.cleaning = Cleaning(
+            self.discovery, self.cache, locks, lambda work, name: work()
+        )
         self.recovery = HostRecovery(
             self.discovery, self.preparation, self.cache, journal, patience=0
         )
@@ -210,6 +216,8 @@ class FpgaHost:
     def _clean(self) -> None:
         for job in self._jobs(OperationKind.RELEASE):
             self.releaser.run(job)
+        for job in self._jobs(OperationKind.CLEANING):
+            self.cleaner.run(job)
         self.sync.sync(self.host.name)
 
     def _jobs(self, kind: OperationKind) -> Sequence[Job]:

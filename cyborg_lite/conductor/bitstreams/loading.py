@@ -273,7 +273,10 @@ class BitstreamLoader:
 
         That is mostly the factory bitstream. Cyborg has no record of its image.
         """
-        bitstream = self.catalog.find_by_function(function_id, _read_properties(region))
+        bitstream = None
+        if function_id:
+            properties = _read_properties(region)
+            bitstream = self.catalog.find_by_function(function_id, properties)
         if bitstream is None:
             LOG.warning(
                 'Deployable %s (%s) on host %s still has the bitstream of its last '

@@ -116,6 +116,7 @@ _ALL_FREE: Final = (
             AttachHandle.type == HandleType.MDEV,
             AttachHandle.managed.is_(False),
         ),
+        AttachHandle.clean_state == CleanState.NEEDS_BITSTREAM,
     )
     .where(AttachHandle.deployable_id.in_(bindparam('deployables')), FREE)
     .order_by(AttachHandle.id)
@@ -125,7 +126,11 @@ _FREE_LIMITED: Final = _ALL_FREE.limit(bindparam('number'))
 _CLAIM: Final = (
     update(AttachHandle)
     .where(AttachHandle.id.in_(bindparam('ids')), FREE)
-    .values(preparing=AttachHandle.needs_host, generation=AttachHandle.generation + 1)
+    .values(
+        preparing=AttachHandle.needs_host,
+        generation=AttachHandle.generation + 1,
+        clean_state=CleanState.CLEAN,
+    )
 )
 
 
@@ -232,6 +237,7 @@ class _LockedHandle:
     id: int
     deployable_id: int
     needs_steps: bool  # before its ARQ becomes Bound
+    needs_bitstream: bool  # its region contains the logic of an earlier instance
 
 
 def _list_targets(
@@ -330,7 +336,14 @@ def _lock_free_handles(
     handles: dict[str, _LockedHandle] = {}
     for handle in locked:
         if pending[handle.deployable_id]:
-            handles[pending[handle.deployable_id].pop().arq_uuid] = handle
+            target = pending[handle.deployable_id].pop()
+            if handle.needs_bitstream and not target.loads_bitstream:
+                reason = (
+                    f'{target.name} contains the logic of an earlier instance, and the '
+                    'group of the device profile names no bitstream to replace it.'
+                )
+                raise NoFreeHandle(reason=reason)
+            handles[target.arq_uuid] = handle
     for key, unserved in pending.items():
         if unserved:
             _raise_shortage(session, unserved[0], counts[key])
@@ -339,7 +352,7 @@ def _lock_free_handles(
 
 def _lock(
     session: Session,
-    statement: Select[int, int, bool],
+    statement: Select[int, int, bool, bool],
     **values: object,  # its parameters
 ) -> list[_LockedHandle]:
     rows = session.connection().execute(statement, values)

@@ -45,7 +45,8 @@ def record_bind_load(session: Session, deployable_id: int, function_id: str) -> 
         return
     values = {
         'previous_bitstream': row.bitstream if row is not None else None,
-        'previous_function_id': function_id,
+        # Without a bitstream, the function is that of an earlier instance.
+        'previous_function_id': function_id if row is None or row.bitstream else '',
         'changed_by_bind': True,
     }
     _write(session, deployable_id, values)

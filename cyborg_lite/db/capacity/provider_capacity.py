@@ -29,7 +29,7 @@ from cyborg_lite.db.providers.providers import (
 from cyborg_lite.model.capacity.availability import Withholding, settle
 from cyborg_lite.model.capacity.device_types import DeviceType
 from cyborg_lite.model.capacity.explanations import ProviderCapacity, ReasonCode
-from cyborg_lite.model.devices.cleaning import CleanState
+from cyborg_lite.model.devices.cleaning import FREE_STATES
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.hosts.topology import Availability
@@ -168,7 +168,7 @@ def _handle_counts() -> Any:
             _count(is_allocated(), 'owned'),
             _count(AttachHandle.type == HandleType.MDEV, 'mdevs'),
             _count(AttachHandle.managed.is_(False), 'unmanaged'),
-            _count(AttachHandle.clean_state != CleanState.CLEAN, 'unclean'),
+            _count(AttachHandle.clean_state.not_in(FREE_STATES), 'unclean'),
         )
         .outerjoin(Arq, Arq.uuid == AttachHandle.arq_uuid)
         .group_by(AttachHandle.deployable_id)

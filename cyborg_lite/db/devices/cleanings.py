@@ -20,6 +20,7 @@ from sqlalchemy import (
     and_,
     func,
     insert,
+    null,
     select,
     update,
 )
@@ -34,6 +35,7 @@ from cyborg_lite.db.core.tables import (
     Cleaning,
     Deployable,
     Device,
+    LoadedRegion,
     Service,
     now,
 )
@@ -47,6 +49,8 @@ from cyborg_lite.errors.devices import CleaningRefused, DeviceNotFound
 from cyborg_lite.errors.drivers import DeviceBusy
 from cyborg_lite.model.devices.cleaning import (
     CONDUCTOR_ACTOR,
+    FREE_STATES,
+    LOGIC_STEP,
     OPERATOR_STATES,
     CleaningRecord,
     CleaningState,
@@ -100,7 +104,7 @@ _DIRTY: Final = and_(
 )
 _RESETTABLE: Final = and_(
     AttachHandle.arq_uuid.is_(None),
-    AttachHandle.clean_state.in_((CleanState.CLEAN, *OPERATOR_STATES)),
+    AttachHandle.clean_state.in_((*FREE_STATES, *OPERATOR_STATES)),
     AttachHandle.cleaning != CleaningPolicy.NEVER,
     AttachHandle.in_use.is_(False),
     AttachHandle.missing.is_(False),
@@ -194,11 +198,24 @@ def record_clean(
     values = {'state': CleaningState.SUCCEEDED, 'finished_at': now(), 'reason': ''}
     _store_steps(session, job, work, progress, values)
     handle = work.order.handle
-    _set_state(session, _is_same(handle), CleanState.CLEAN)
+    keeps_logic = any(step.name == LOGIC_STEP for step in progress.steps)
+    state = CleanState.NEEDS_BITSTREAM if keeps_logic else CleanState.CLEAN
+    _set_state(session, _is_same(handle), state)
+    _forget_bitstream(session, handle)
     device = _device_of(work)
     _add_event(session, device, handle.key, DeviceEventKind.CLEANED)
     _follow(session, handle)
     queue.finish_job(session, job)
+
+
+def _forget_bitstream(session: Session, handle: AllocatedHandle) -> None:
+    """Store that the content of a region is unknown, so that the next bind loads it."""
+    of_unit = AttachHandle.uuid == handle.uuid
+    region = session.scalar(select(AttachHandle.deployable_id).where(of_unit))
+    content = update(LoadedRegion).where(LoadedRegion.deployable_id == region)
+    change(session, content.values(bitstream=null()))
+    deployable = update(Deployable).where(Deployable.id == region)
+    change(session, deployable.values(bitstream_id=None))
 
 
 def record_clean_failure(
@@ -437,7 +454,8 @@ def _lock_waiting(
 ) -> Sequence[AnyRow]:
     """Lock and return the selected units that wait for an operator."""
     uuid, selected = selection.device_uuid, _select_units(session, selection)
-    waiting = selected.where(AttachHandle.clean_state.in_(OPERATOR_STATES))
+    states = (*OPERATOR_STATES, CleanState.NEEDS_BITSTREAM)
+    waiting = selected.where(AttachHandle.clean_state.in_(states))
     rows = session.execute(waiting.with_for_update(of=AttachHandle)).all()
     if not rows:
         units = [f'{row.key} is {row.clean_state}' for row in session.execute(selected)]
@@ -507,6 +525,6 @@ def _select_unclean() -> Select[*tuple[Any, ...]]:
         .join(Deployable, AttachHandle.deployable_id == Deployable.id)
         .join(Device, Deployable.device_id == Device.id)
         .outerjoin(JobRow, of_unit)
-        .where(AttachHandle.clean_state != CleanState.CLEAN)
+        .where(AttachHandle.clean_state.not_in(FREE_STATES))
         .order_by(Device.hostname, AttachHandle.id)
     )

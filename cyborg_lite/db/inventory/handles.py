@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, Device, Service
 from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES
-from cyborg_lite.model.devices.cleaning import CleanState
+from cyborg_lite.model.devices.cleaning import FREE_STATES, CleanState
 from cyborg_lite.model.hosts.services import ServiceState
 
 GENERATION_PARAMETER: Final = 'of_generation'
@@ -39,7 +39,7 @@ HELD: Final = or_(
 
 FREE: Final = and_(
     AttachHandle.arq_uuid.is_(None),
-    AttachHandle.clean_state == CleanState.CLEAN,
+    AttachHandle.clean_state.in_(FREE_STATES),
     AttachHandle.in_use.is_(False),
     AttachHandle.missing.is_(False),
     # Without an ARQ: a programming job loads something into the device.

@@ -38,7 +38,7 @@ from cyborg_lite.db.devices import elastic_cards
 from cyborg_lite.db.inventory.handles import needs_cleaning
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import selectors
-from cyborg_lite.model.devices.cleaning import CleanState
+from cyborg_lite.model.devices.cleaning import FREE_STATES
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.services import AGENT, ServiceState
 from cyborg_lite.model.hosts.topology import Availability
@@ -101,7 +101,7 @@ UNIT_STATE: Final = case(
     (is_allocated(), Availability.USED.value),
     # The instance of a handle to be cleaned has released its allocation in Placement.
     (
-        or_(needs_cleaning(), AttachHandle.clean_state != CleanState.CLEAN),
+        or_(needs_cleaning(), AttachHandle.clean_state.not_in(FREE_STATES)),
         Availability.DIRTY.value,
     ),
     (AttachHandle.in_use.is_(True), Availability.RESERVED.value),

@@ -10,20 +10,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
+from oslo_config import cfg
+
 from cyborg_lite.drivers.host.sysfs import PciFunction
+from cyborg_lite.drivers.pci.cards import cleaning_option
 from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.bitstreams import bitstreams
-from cyborg_lite.model.devices.cleaning import CleanStep
+from cyborg_lite.model.devices.cleaning import LOGIC_STEP, CleanStep
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
+    CleaningPolicy,
     Deployable,
     DiscoveryResult,
     Health,
 )
 
 BLANK: Final = CleanStep('blank', 'the logic of the last instance', seconds=60)
+# Without a blank bitstream: the bitstream of the next ARQ replaces the logic.
+MARK: Final = CleanStep(LOGIC_STEP, 'the record of what the region contains')
+FPGA_OPTIONS: Final[Sequence[cfg.Opt]] = (
+    *(option for option in PciDriver.OPTIONS if option.dest != 'cleaning'),
+    cleaning_option(CleaningPolicy.AFTER_USE),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +79,7 @@ class FpgaDriver(PciDriver):
     TRAIT_PREFIX: ClassVar[str] = 'FPGA'
     RESOURCE_CLASS: ClassVar[str] = 'FPGA'
     LOADS: ClassVar[bool] = False  # True: a bind may load a bitstream
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = FPGA_OPTIONS
 
     def read_card(self, function: PciFunction) -> FpgaCard:
         """Read the card that a function manages."""
@@ -109,10 +120,12 @@ class FpgaDriver(PciDriver):
         """Return the steps; the first one removes the logic of the last instance."""
         steps = super().list_clean_steps(handle)
         obstacle = self.find_blank_obstacle()
-        if obstacle:
-            reason = f'{obstacle}, so the next instance would get the logic of the last'
-            raise DriverError(reason=f'{reason} one.')
-        return BLANK, *steps
+        if not obstacle:
+            return BLANK, *steps
+        if self.LOADS:
+            return (MARK,)
+        reason = f'{obstacle}, so the next instance would get the logic of the last one'
+        raise DriverError(reason=f'{reason}.')
 
     def find_blank_obstacle(self) -> str:
         """Return why no bitstream without logic can be loaded; empty: one can."""

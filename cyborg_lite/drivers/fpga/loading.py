@@ -13,6 +13,7 @@ from oslo_log import log
 from cyborg_lite.drivers.base import Options
 from cyborg_lite.drivers.fpga.driver import (
     BLANK,
+    FPGA_OPTIONS,
     FpgaCard,
     FpgaDriver,
     FpgaRegion,
@@ -25,11 +26,11 @@ from cyborg_lite.drivers.fpga.files import (
 )
 from cyborg_lite.drivers.host import tools
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.errors.bitstreams import BitstreamRefused, LoadingFailed
 from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError, ToolTimedOut
 from cyborg_lite.model.bitstreams import bitstreams, choice
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream
+from cyborg_lite.model.devices.cleaning import LOGIC_STEP
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult
 
@@ -118,6 +119,9 @@ class ProgrammableFpgaDriver(FpgaDriver):
     def run_clean_step(
         self, handle: AllocatedHandle, name: str, abort: threading.Event
     ) -> str:
+        if name == LOGIC_STEP:
+            self._digests[handle.deployable_name] = ''  # the next bind loads again
+            return 'the next bitstream replaces the logic'
         if name != BLANK.name:
             return super().run_clean_step(handle, name, abort)
         self.list_clean_steps(handle)  # checks that no guest has the function open
@@ -330,7 +334,7 @@ def loading_options(tool: str) -> tuple[cfg.Opt, ...]:
     :param tool: default of the option ``tool``
     """
     return (
-        *PciDriver.OPTIONS,
+        *FPGA_OPTIONS,
         cfg.StrOpt(
             'tool',
             default=tool,
@@ -345,9 +349,9 @@ newer release of the vendor.
             default='',
             help="""
 File with a bitstream without logic, which a cleaning run loads after each use.
-The privileges file must allow its path. Without it a region is withheld after
-its first use, because the next instance would get the logic of the last one,
-unless `cleaning` is `never`.
+The privileges file must allow its path. Without it a region that was used is
+only given to ARQs that name a bitstream, which replaces the logic of the last
+instance, unless `cleaning` is `never`. Set it if profiles name no bitstream.
 """,
         ),
         cfg.IntOpt(

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.arqs.audit import STATES_WITH_INSTANCE
-from cyborg_lite.model.devices.cleaning import CleanState
+from cyborg_lite.model.devices.cleaning import FREE_STATES, CleanState
 from cyborg_lite.model.hosts.events import HostHandle
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.profiles.device_profiles import Group
@@ -77,7 +77,7 @@ class StoredUnit:
     @property
     def is_free(self) -> bool:
         """Return True if an ARQ could claim the unit."""
-        return self.arq_uuid is None and self.clean_state is CleanState.CLEAN
+        return self.arq_uuid is None and self.clean_state in FREE_STATES
 
     @property
     def is_held(self) -> bool:

@@ -24,6 +24,8 @@ MAX_PROOF: Final = 255  # characters
 MAX_ACTOR: Final = 255  # characters
 RESET_STEP: Final = 'reset'
 """The step that resets a function, and proves that it is the same afterwards."""
+LOGIC_STEP: Final = 'mark-logic'
+"""The step that leaves the logic of a region, and marks it for replacement."""
 PROFILE_KEY: Final = 'cleaning'
 """The ``accel:`` key of a group that replaces the policy of the driver."""
 CONDUCTOR_ACTOR: Final = 'cyborg-lite'
@@ -40,10 +42,14 @@ class CleanState(enum.StrEnum):
     """A step failed, or an operator cancelled the cleaning run."""
     USED = 'used'
     """The unit was for one use only."""
+    NEEDS_BITSTREAM = 'needs_bitstream'
+    """Only an ARQ with a bitstream can claim it, which replaces the former logic."""
     OCCUPIED = 'occupied'
     """The host has the handle prepared for an ARQ that does not own it here."""
 
 
+FREE_STATES: Final = (CleanState.CLEAN, CleanState.NEEDS_BITSTREAM)
+"""States in which an ARQ can claim a unit."""
 OPERATOR_STATES: Final = (CleanState.FAILED, CleanState.USED)
 """States that only an operator ends."""
 

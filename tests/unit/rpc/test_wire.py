@@ -41,7 +41,7 @@ FINGERPRINTS: Final = {
     'CleanOrder': '39f29df43a2a',
     'CleanProgress': '25ef1cff32e0',
     'CleanProgressState': 'adb78d0883ed',
-    'CleanState': '02e091993e88',
+    'CleanState': 'a3263b76bde9',
     'CleanStep': '08284cbb80cf',
     'CleanStepResult': '549f4fff844a',
     'CleaningPolicy': 'fb8d2f225a9d',

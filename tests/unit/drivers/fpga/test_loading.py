@@ -16,6 +16,7 @@ from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.errors.bitstreams import BitstreamRefused, LoadingFailed
 from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError
 from cyborg_lite.model.bitstreams import bitstreams
+from cyborg_lite.model.devices.cleaning import LOGIC_STEP
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import CleaningPolicy, Health
 from cyborg_lite.testing.preparation_checks import build_handle
@@ -438,10 +439,12 @@ def test_cleaning_run_loads_blank_bitstream(intel: Bench) -> None:
     assert _TRAIT in intel.device.root.traits
 
 
-def test_card_without_blank_bitstream_is_withheld(intel: Bench) -> None:
+def test_cleaning_run_without_blank_bitstream_marks_logic(intel: Bench) -> None:
     handle = build_cleaning_bench(intel, '')
-    with pytest.raises(DriverError, match='blank_bitstream is not set'):
-        intel.driver.list_clean_steps(handle)
+    (step,) = intel.driver.list_clean_steps(handle)
+    assert step.name == LOGIC_STEP
+    intel.driver.run_clean_step(handle, LOGIC_STEP, threading.Event())
+    assert intel.tool.commands == []
 
 
 def test_blank_bitstream_of_other_card_is_refused(intel: Bench) -> None:
