@@ -16,7 +16,6 @@ _NAMESPACES: Final = (
     'oslo.concurrency',
     'oslo.messaging',
     'oslo.policy',
-    'oslo.reports',
     'oslo.middleware.cors',
     'oslo.middleware.healthcheck',
     'oslo.middleware.http_proxy_to_wsgi',

@@ -290,10 +290,10 @@ def test_worker_that_cannot_start_lets_parent_stop(start: Start, backend: str) -
     assert 'Cannot start: It is Monday.' in ''.join(daemon.lines)
 
 
-def test_sigusr2_prints_report_and_continues(start: Start, backend: str) -> None:
+def test_sigusr2_prints_stacks_and_continues(start: Start, backend: str) -> None:
     daemon = start(backend)
     daemon.wait_for('Ready')
     daemon.process.send_signal(signal.SIGUSR2)
-    daemon.wait_for('Guru Meditation')
+    daemon.wait_for('most recent call first')
     daemon.process.terminate()
     assert daemon.wait() == 0

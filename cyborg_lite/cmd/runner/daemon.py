@@ -10,6 +10,7 @@ second process, and it starts a worker that cannot start again and again. Its fo
 without a fork ends at SIGHUP.
 """
 
+import faulthandler
 import logging
 import os
 import signal
@@ -19,11 +20,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from oslo_config import cfg
 from oslo_log import log
-from oslo_reports import opts
 
 from cyborg_lite import conf as configuration
 from cyborg_lite import runtime
@@ -34,49 +34,6 @@ from cyborg_lite.cmd.support import address
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.rpc import transport
 from cyborg_lite.version import VERSION
-
-
-class _Version:
-    """The version information that oslo.reports prints."""
-
-    def __init__(self, binary: str) -> None:
-        self._binary = binary
-
-    def vendor_string(self) -> str:
-        return 'cyborg_lite'
-
-    def product_string(self) -> str:
-        return self._binary
-
-    def version_string_with_package(self) -> str:
-        return VERSION
-
-
-def set_up_thread_report(conf: cfg.ConfigOpts, binary: str) -> None:
-    """Write a report on SIGUSR2, or when the file of ``[oslo_reports]`` changes."""
-    opts.set_defaults(conf)
-    if conf.oslo_reports.file_event_handler:
-        _load_reports().setup_autorun(_Version(binary), binary, conf=conf)
-        return
-
-    # Any: the frame that the signal has interrupted.
-    def write_report(_number: int, frame: Any) -> None:
-        directory = conf.oslo_reports.log_dir
-        _load_reports().handle_signal(_Version(binary), binary, directory, frame)
-
-    signal.signal(signal.SIGUSR2, write_report)
-
-
-# Any: a class of oslo.reports, which has no types.
-def _load_reports() -> Any:
-    """Return the class of the reports.
-
-    The import takes 3 MB, and most daemons end without a report.
-    """
-    from oslo_reports import guru_meditation_report
-
-    return guru_meditation_report.TextGuruMeditation
-
 
 LOG = log.getLogger(__name__)
 
@@ -138,8 +95,8 @@ def run(conf: cfg.ConfigOpts, identity: Identity, build: Build) -> int:
     """Run a daemon until SIGTERM or SIGINT; return the exit status of the process.
 
     SIGTERM stops the daemon within ``[DEFAULT] graceful_shutdown_timeout`` seconds.
-    SIGHUP reloads the mutable options. SIGUSR2 writes a report of all threads to
-    standard error or to ``[oslo_reports] log_dir``.
+    SIGHUP reloads the mutable options. SIGUSR2 writes the stack of
+    each thread to standard error.
     """
     failure: CyborgError | None = None
     try:
@@ -151,7 +108,7 @@ def run(conf: cfg.ConfigOpts, identity: Identity, build: Build) -> int:
         failure = error
     if failure is not None:
         return _log_failure(failure)
-    set_up_thread_report(conf, identity.binary)
+    faulthandler.register(signal.SIGUSR2)
     watchdog = Watchdog.from_environment(os.environ)
     os.environ.pop('NOTIFY_SOCKET', None)  # child processes must not notify systemd
 
