@@ -8,7 +8,6 @@ from typing import Any, Final
 from cyborg_lite.api.errors import CODES
 from cyborg_lite.api.microversion import MAXIMUM, Microversion
 from cyborg_lite.api.openapi import operations, parameters, responses
-from cyborg_lite.api.openapi.links import build_links
 from cyborg_lite.api.openapi.routes import list_routes
 from cyborg_lite.api.openapi.view_schemas import ViewSchemas
 from cyborg_lite.api.schemas.errors import describe_codes
@@ -56,9 +55,6 @@ def build_document(version: Microversion | None = None) -> Document:
     tags: dict[str, None] = {}  # in the order of the operations
     for route in all_routes:
         operation = operations.build_operation(route, schemas)
-        links = build_links(route, all_routes)
-        if links:
-            operation['responses'][str(route.status)]['links'] = links
         tags |= dict.fromkeys(operation['tags'])
         paths.setdefault(route.path, {})[route.method.lower()] = operation
     shared = responses.build_components(all_routes, version)
