@@ -11,8 +11,12 @@ from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.providers import ComputeNodeAbsent, PlacementConflict
 from cyborg_lite.model.ownership import nova_providers
-from cyborg_lite.model.providers.changes import is_emptied
-from cyborg_lite.model.providers.plan import HostFacts, HostTree, build_host_tree
+from cyborg_lite.model.providers.changes import (
+    HostFacts,
+    HostTree,
+    build_host_tree,
+    is_emptied,
+)
 from cyborg_lite.model.providers.providers import (
     ActualProvider,
     ProviderRow,

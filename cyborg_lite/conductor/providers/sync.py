@@ -24,8 +24,13 @@ from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.daemons import RemoteError
 from cyborg_lite.errors.providers import PlacementConflict
 from cyborg_lite.model.jobs import Job, PlacementSyncPayload
-from cyborg_lite.model.providers.changes import ProviderChange, ProviderProblem
-from cyborg_lite.model.providers.plan import HostTree, SyncPlan, plan_sync
+from cyborg_lite.model.providers.changes import (
+    HostTree,
+    ProviderChange,
+    ProviderProblem,
+    SyncPlan,
+    plan_sync,
+)
 from cyborg_lite.model.traits import EMPTIED
 
 LOG = log.getLogger(__name__)

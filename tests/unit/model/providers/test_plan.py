@@ -11,11 +11,9 @@ from cyborg_lite.model.providers.changes import (
     Closure,
     CreateProvider,
     DeleteProvider,
+    HostFacts,
     MoveProvider,
     SetInventories,
-)
-from cyborg_lite.model.providers.plan import (
-    HostFacts,
     SyncPlan,
     build_host_tree,
     plan_sync,
