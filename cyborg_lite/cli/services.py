@@ -24,7 +24,7 @@ _ATTENTION_COLUMNS: Final = {
     'kind': 'Kind',
     'since': 'Since',
     'hostname': 'Host',
-    'object': 'Object',
+    'subject': 'Subject',
     'reason': 'Reason',
     'command': 'Command',
 }
@@ -41,7 +41,7 @@ class ListAttention(ListCommand):
         query = {'kind': parsed_args.kind, 'hostname': parsed_args.host}
         items = self.api.call('GET', '/attention', query=query)['attention']
         rows = [
-            {**item, 'object': f'{item["object_type"]} {item["object_id"]}'}
+            {**item, 'subject': '{kind} {id}'.format_map(item['subject'])}
             for item in items
         ]
         return build_rows(_ATTENTION_COLUMNS, rows)

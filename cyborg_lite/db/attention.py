@@ -31,7 +31,6 @@ from cyborg_lite.model.attention import (
     MAX_ITEMS,
     AttentionItem,
     AttentionKind,
-    ObjectType,
     Severity,
     check_profiles,
 )
@@ -39,7 +38,7 @@ from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.hosts.services import AGENT, Fault, ServiceState
 from cyborg_lite.model.inventory.host_report import NO_PRIVILEGES, Health
 from cyborg_lite.model.jobs import JobState
-from cyborg_lite.model.operations import OperationKind
+from cyborg_lite.model.operations import OperationKind, SubjectType
 from cyborg_lite.model.ownership.allocations import AllocationProblem
 from cyborg_lite.model.queries import Query
 
@@ -77,7 +76,7 @@ def list_attention(session: Session) -> tuple[AttentionItem, ...]:
         _list_services(session),
         _list_faults(faults),
         (
-            replace(item, since=since.get((item.kind, item.object_id)))
+            replace(item, since=since.get((item.kind, item.subject_id)))
             for item in list_profile_faults(session)
         ),
     )
@@ -98,7 +97,7 @@ def _list_quarantine(session: Session) -> Iterator[AttentionItem]:
         yield AttentionItem(
             AttentionKind.QUARANTINE,
             quarantine.since,
-            ObjectType.DATABASE,
+            SubjectType.DATABASE,
             str(quarantine.incarnation),
             f'incarnation {quarantine.incarnation}',
             '',
@@ -121,14 +120,13 @@ def _list_jobs(session: Session) -> Iterator[AttentionItem]:
         hostname = row.host or row.payload.get('hostname') or hosts.get(instance, '')
         name = row.kind
         if row.state == JobState.FAILED:
-            kind, subject = AttentionKind.FAILED_JOB, (ObjectType.JOB, row.uuid)
-            for operation in by_job[row.uuid][:1]:
-                subject = ObjectType.OPERATION, operation
+            kind = AttentionKind.FAILED_JOB
+            subject = SubjectType.OPERATION, (*by_job[row.uuid], row.uuid)[0]
         elif row.kind == OperationKind.RECONCILE:
             kind, name = AttentionKind.PLACEMENT_OUTDATED, hostname
-            subject = ObjectType.HOST, hostname
+            subject = SubjectType.HOST, hostname
         else:
-            kind, subject = AttentionKind.LATE_BIND, (ObjectType.INSTANCE, instance)
+            kind, subject = AttentionKind.LATE_BIND, (SubjectType.INSTANCE, instance)
         since = datetime.fromtimestamp(row.created_at / 1000, UTC)
         reason = row.last_error or f'It has not ended: {row.step or "no step yet"}.'
         yield AttentionItem(kind, since, *subject, name, hostname, reason)
@@ -155,7 +153,7 @@ def _list_units(session: Session) -> Iterator[AttentionItem]:
         yield AttentionItem(
             AttentionKind.HELD_HANDLE if is_held else AttentionKind.UNCLEAN_UNIT,
             unit.since,
-            ObjectType.DEVICE,
+            SubjectType.DEVICE,
             unit.device_uuid,
             unit.unit,
             unit.hostname,
@@ -191,14 +189,14 @@ def _list_devices(session: Session) -> Iterator[AttentionItem]:
             AttentionItem,
             Device,
             since=Device.health_since,
-            object_id=Device.uuid,
-            object_name=Device.control_address,
+            subject_id=Device.uuid,
+            subject_name=Device.control_address,
             reason=reason,
         )
         order = Device.hostname, Device.control_address
         statement = record.select().where(condition).order_by(*order)
         for row in session.execute(statement.limit(MAX_ITEMS)):
-            yield record.read(row, kind=kind, object_type=ObjectType.DEVICE)
+            yield record.read(row, kind=kind, subject_type=SubjectType.DEVICE)
 
 
 def _list_allocations(session: Session) -> Iterator[AttentionItem]:
@@ -209,7 +207,7 @@ def _list_allocations(session: Session) -> Iterator[AttentionItem]:
             if is_leak
             else AttentionKind.UNOWNED_ALLOCATION,
             item.unowned_since,
-            ObjectType.INSTANCE,
+            SubjectType.INSTANCE,
             item.consumer_uuid,
             item.provider_name,
             item.hostname,
@@ -224,7 +222,7 @@ def _list_services(session: Session) -> Iterator[AttentionItem]:
         yield AttentionItem(
             AttentionKind.HOST_DOWN if is_agent else AttentionKind.CONDUCTOR_DOWN,
             service.heartbeat_at,
-            ObjectType.HOST if is_agent else ObjectType.SERVICE,
+            SubjectType.HOST if is_agent else SubjectType.SERVICE,
             service.host if is_agent else service.uuid,
             service.host,
             service.host,
@@ -245,7 +243,7 @@ def _list_faults(faults: Sequence[Fault]) -> Iterator[AttentionItem]:
         yield AttentionItem(
             AttentionKind(fault.kind),
             fault.since,
-            ObjectType.SERVICE,
+            SubjectType.SERVICE,
             _find_subject(fault),
             fault.name,
             fault.host,

@@ -13,6 +13,7 @@ from typing import Final
 
 from cyborg_lite.model.capacity.explanations import ProviderCapacity
 from cyborg_lite.model.hosts.topology import Availability
+from cyborg_lite.model.operations import SubjectType
 from cyborg_lite.model.profiles.device_profiles import (
     DeviceProfile,
     Group,
@@ -60,20 +61,6 @@ class AttentionKind(enum.StrEnum):
     UNSERVED_PROFILE = 'unserved_profile'
 
 
-class ObjectType(enum.StrEnum):
-    """Types of the objects of items."""
-
-    INSTANCE = 'instance'
-    OPERATION = 'operation'
-    JOB = 'job'
-    HOST = 'host'
-    SERVICE = 'service'
-    DEVICE = 'device'
-    ARQ = 'arq'
-    DEVICE_PROFILE = 'device_profile'
-    DATABASE = 'database'
-
-
 @dataclass(frozen=True, slots=True)
 class Rule:
     """The meaning of a kind, and the command that helps."""
@@ -95,12 +82,12 @@ KINDS: Final[Mapping[AttentionKind, Rule]] = {
     AttentionKind.LATE_BIND: Rule(
         _CRITICAL,
         f'A bind has not ended for more than {LATE_SECONDS} s; Nova waits for it.',
-        f'{_PREFIX} request event list --instance {{object_id}}',
+        f'{_PREFIX} request event list --instance {{subject_id}}',
     ),
     AttentionKind.FAILED_JOB: Rule(
         _WARNING,
         'A job has failed and is not repeated.',
-        f'{_PREFIX} operation retry {{object_id}}',
+        f'{_PREFIX} operation retry {{subject_id}}',
     ),
     AttentionKind.PLACEMENT_OUTDATED: Rule(
         _WARNING,
@@ -110,7 +97,7 @@ KINDS: Final[Mapping[AttentionKind, Rule]] = {
     AttentionKind.UNCLEAN_UNIT: Rule(
         _WARNING,
         'A unit is withheld because it is not clean.',
-        f'{_PREFIX} device clean retry {{object_id}}',
+        f'{_PREFIX} device clean retry {{subject_id}}',
     ),
     AttentionKind.HELD_HANDLE: Rule(
         _WARNING,
@@ -125,7 +112,7 @@ KINDS: Final[Mapping[AttentionKind, Rule]] = {
     AttentionKind.UNHEALTHY_DEVICE: Rule(
         _WARNING,
         'A device has failed, or a health rule or an operator withholds it.',
-        f'{_PREFIX} device record export {{object_id}}',
+        f'{_PREFIX} device record export {{subject_id}}',
     ),
     AttentionKind.CONTESTED_DEVICE: Rule(
         _WARNING,
@@ -140,7 +127,7 @@ KINDS: Final[Mapping[AttentionKind, Rule]] = {
     AttentionKind.UNOWNED_ALLOCATION: Rule(
         _WARNING,
         'A server has allocated units, but it has no ARQ.',
-        'openstack server show {object_id}',
+        'openstack server show {subject_id}',
     ),
     AttentionKind.HOST_DOWN: Rule(
         _CRITICAL,
@@ -155,7 +142,7 @@ KINDS: Final[Mapping[AttentionKind, Rule]] = {
     AttentionKind.NOT_READY: Rule(
         _CRITICAL,
         'A daemon runs, but it cannot serve.',
-        'systemctl status {object_name}',
+        'systemctl status {subject_name}',
     ),
     AttentionKind.DUPLICATE_AGENT: Rule(
         _WARNING,
@@ -165,7 +152,7 @@ KINDS: Final[Mapping[AttentionKind, Rule]] = {
     AttentionKind.OUTDATED_KEY: Rule(
         _WARNING,
         'A daemon signs with a key that ends when the secret is replaced.',
-        'cyborg-lite-manage agent {object_id}',
+        'cyborg-lite-manage agent {subject_id}',
     ),
     AttentionKind.MISSING_PRIVILEGE: Rule(
         _WARNING,
@@ -175,12 +162,12 @@ KINDS: Final[Mapping[AttentionKind, Rule]] = {
     AttentionKind.TYPE_SOLD_OUT: Rule(
         _INFO,
         'No unit is free for a group of a device profile.',
-        f'{_PREFIX} profile explain {{object_name}}',
+        f'{_PREFIX} profile explain {{subject_name}}',
     ),
     AttentionKind.UNSERVED_PROFILE: Rule(
         _WARNING,
         'No device has what a group of a device profile requests.',
-        f'{_PREFIX} profile explain {{object_name}}',
+        f'{_PREFIX} profile explain {{subject_name}}',
     ),
 }
 
@@ -191,9 +178,9 @@ class AttentionItem:
 
     kind: AttentionKind
     since: datetime | None  # None: not known
-    object_type: ObjectType
-    object_id: str  # a uuid, or the name of a host
-    object_name: str  # for people
+    subject_type: SubjectType
+    subject_id: str  # a uuid, or the name of a host
+    subject_name: str  # for people
     hostname: str  # empty: it belongs to no host
     reason: str
 
@@ -206,8 +193,8 @@ class AttentionItem:
     def command(self) -> str:
         """The command with which an operator begins."""
         return KINDS[self.kind].command.format(
-            object_id=self.object_id,
-            object_name=self.object_name,
+            subject_id=self.subject_id,
+            subject_name=self.subject_name,
             hostname=self.hostname,
         )
 
@@ -255,7 +242,7 @@ def _check_profile(
             return AttentionItem(
                 kind,
                 None,
-                ObjectType.DEVICE_PROFILE,
+                SubjectType.DEVICE_PROFILE,
                 profile.uuid,
                 profile.name,
                 '',

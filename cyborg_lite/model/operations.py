@@ -59,7 +59,7 @@ class OperationState(enum.StrEnum):
 
 
 class SubjectType(enum.StrEnum):
-    """Types of the objects that operations work on."""
+    """Types of the objects of operations, and of what waits for an operator."""
 
     INSTANCE = 'instance'
     ARQ = 'accelerator_request'
@@ -67,6 +67,10 @@ class SubjectType(enum.StrEnum):
     DEPLOYABLE = 'deployable'
     HANDLE = 'attach_handle'
     HOST = 'host'
+    OPERATION = 'operation'
+    SERVICE = 'service'
+    DEVICE_PROFILE = 'device_profile'
+    DATABASE = 'database'
     NONE = ''
 
 

@@ -260,7 +260,7 @@ def test_fatal_xid_quarantines_card_until_operator_clears(
     assert kinds[:2] == ['quarantined', 'added']
     items = expect(newest.ask('GET', '/v2/attention'), 200)['attention']
     assert ('unhealthy_device', IDLE) in {
-        (item['kind'], item['object_name']) for item in items
+        (item['kind'], item['subject']['name']) for item in items
     }
     # The next process of the agent finds no new line, and the card stays.
     log = (host.root / FILE).read_text()

@@ -19,7 +19,7 @@ from cyborg_lite.api.views.shapes import (
     source,
 )
 from cyborg_lite.api.views.view import LINKS, ListView, View
-from cyborg_lite.model.attention import AttentionKind, ObjectType, Severity
+from cyborg_lite.model.attention import AttentionItem, AttentionKind, Severity
 from cyborg_lite.model.bitstreams.bitstreams import ProgramState, ProgramStep
 from cyborg_lite.model.operations import (
     Operation,
@@ -91,7 +91,7 @@ def _find_last(operation: Operation) -> Mapping[str, str]:
 
 
 class SubjectView(View):
-    """The object of an operation; ``id`` is a uuid, or the name of a host."""
+    """An object; ``id`` is a uuid, or the name of a host."""
 
     kind = source('subject_type', enum_of(SubjectType))
     id = source('subject_id', str)
@@ -169,22 +169,31 @@ class OperationList(ListView):
     operations_links = optional(LINKS)
 
 
+class NamedSubjectView(SubjectView):
+    """An object, and its name for people."""
+
+    name = source('subject_name', str)
+
+
 class AttentionView(View):
     """Something that waits for an operator.
 
     ``since`` is null if the time is not known, and ``hostname`` if the item belongs to
-    no host. ``object_id`` is a uuid, or the name of a host.
+    no host.
     """
 
     kind = enum_of(AttentionKind)
     severity = enum_of(Severity)
     since = nullable(datetime)
     hostname = TEXT_OR_NULL
-    object_type = enum_of(ObjectType)
-    object_id = str
-    object_name = str
+    subject = NamedSubjectView
     reason = str
     command = str
+
+    @staticmethod
+    def render_subject(item: AttentionItem, call: Call) -> AttentionItem:
+        """Return the item, which has the fields of its subject."""
+        return item
 
 
 class AttentionList(View):

@@ -134,7 +134,7 @@ def _describe(item: AttentionItem) -> str:
     place = item.hostname and f' on host {item.hostname}'
     return (
         f'{item.severity.upper()} {item.kind}{place}{since or ""}: '
-        f'{item.object_type} {item.object_name or item.object_id}\n'
+        f'{item.subject_type} {item.subject_name or item.subject_id}\n'
         f'  {item.reason}' + (item.command and f'\n  Run: {item.command}')
     )
 
@@ -142,7 +142,7 @@ def _describe(item: AttentionItem) -> str:
 def _find_faults(items: Iterable[AttentionItem]) -> dict[tuple[str, str], str]:
     """Return why daemons are not ready, by binary and host."""
     return {
-        (item.object_name, item.hostname): item.reason
+        (item.subject_name, item.hostname): item.reason
         for item in items
         if item.kind is AttentionKind.NOT_READY
     }

@@ -85,7 +85,7 @@ class FaultLog:
         :raises CyborgError: the database does not answer
         """
         for item in self._database.read(list_profile_faults):
-            self.note(item.kind, '', item.object_id, item.reason)
+            self.note(item.kind, '', item.subject_id, item.reason)
 
     def run(self) -> None:
         """Write the faults until the stop event is set."""

@@ -124,13 +124,9 @@ class OperationService:
     def retry(self, context: RequestContext, uuid: str) -> None:
         """Run the waiting or failed jobs of an operation now, or start its work again.
 
-        Administrators also retry a job that belongs to no operation, by its uuid.
-
         :raises OperationRefused: the operation runs or has succeeded, or it is a bind,
             which Nova has given up
         """
-        if context.is_admin and self._retry_job(context, uuid):
-            return
         operation = self._find(context, uuid)
         restart = self.restarts.get(operation.kind)
         if restart is None or operation.state not in _UNSUCCESSFUL:
@@ -143,16 +139,6 @@ class OperationService:
         restart(context, operation, renewed_operation)
         LOG.info('User %s starts operation %s again', context.user_id, uuid)
         self.wake()
-
-    def _retry_job(self, context: RequestContext, uuid: str) -> bool:
-        """Retry a job that belongs to no operation; return False if it is none."""
-        if self.database.read(operations.list_by_job, [uuid]).get(uuid):
-            return False
-        if not self.database.write(administration.retry_job, uuid):
-            return False
-        LOG.info('User %s retries job %s', context.user_id, uuid)
-        self.wake()
-        return True
 
     @serves(Conductor.cancel_operation)
     def cancel(self, context: RequestContext, uuid: str) -> None:

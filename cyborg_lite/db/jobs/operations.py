@@ -310,10 +310,12 @@ def read_operation(session: Session, uuid: str) -> Operation:
 def delete_old_operations(session: Session, before: datetime) -> int:
     """Delete operations that ended before a time, at most ``MAX_RECORDS``.
 
+    An operation with a failed job stays, so that clients can retry or cancel it.
+
     :returns: number of deleted rows
     """
-    old = select(Row.uuid).where(Row.ended_at < before).limit(MAX_RECORDS)
-    uuids = session.scalars(old).all()
+    old = select(Row.uuid).where(Row.ended_at < before, _NUMBER_OF_JOBS == 0)
+    uuids = session.scalars(old.limit(MAX_RECORDS)).all()
     if not uuids:
         return 0
     change(session, delete(JobOperation).where(JobOperation.operation_uuid.in_(uuids)))

@@ -496,10 +496,13 @@ def withdraw_cancellation(
 def fail_job(session: Session, job: Job, error: operations.Failure) -> None:
     """Mark the job as failed for the operator; a new job may have its key.
 
+    A job that no client has requested becomes an operation, as in ``postpone_job``.
+
     :raises JobLost: this process has lost the lease
     """
     # Operations may have been added since the job was leased.
     uuids = operations.list_by_job(session, [job.uuid])[job.uuid]
+    uuids = uuids or (_show_job(session, job),)
     values = {
         'state': JobState.FAILED,
         'key': None,

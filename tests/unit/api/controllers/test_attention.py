@@ -64,7 +64,7 @@ def test_attention_bind_between_attempts_is_late(newest: Client) -> None:
     change(database, Job, created_at=Job.created_at - 61_000)
     item = list_items(newest)['late_bind']
     assert (item['severity'], item['hostname']) == ('critical', HOST)
-    assert (item['object_id'], item['reason']) == (instance, REASON)
+    assert (item['subject']['id'], item['reason']) == (instance, REASON)
     assert item['command'].endswith(f'--instance {instance}')
 
 
@@ -79,10 +79,10 @@ def test_attention_names_unit_arq_host_and_conductor(newest: Client) -> None:
     database.write(queue.add_job, NewJob(OperationKind.RECONCILE, {'hostname': HOST}))
     change(database, Job, state='failed', last_error='No such compute node.')
     items = list_items(newest)
-    assert items['unclean_unit']['object_id'] == device
-    assert items['lost_arq']['object_id'] == uuid
+    assert items['unclean_unit']['subject']['id'] == device
+    assert items['lost_arq']['subject']['id'] == uuid
     assert items['host_down']['hostname'] == 'compute-9'
-    assert items['conductor_down']['object_id'] == conductor
+    assert items['conductor_down']['subject']['id'] == conductor
     assert items['failed_job']['reason'] == 'No such compute node.'
     for kind, item in items.items():
         assert (item['since'] is None) is (
@@ -123,7 +123,7 @@ def test_attention_type_is_sold_out_by_trait(newest: Client) -> None:
     }
     names['PGPU'] = add_profile(database, [{'resources:PGPU': '1'}])
     items = newest.get('/attention').json['attention']
-    kinds = {item['object_name']: item['kind'] for item in items}
+    kinds = {item['subject']['name']: item['kind'] for item in items}
     assert kinds[names['CUSTOM_A4']] == 'type_sold_out'
     assert names['CUSTOM_A8'] not in kinds
     assert kinds[names['PGPU']] == 'unserved_profile'

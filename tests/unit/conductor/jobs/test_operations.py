@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations that clients request, read, retry and cancel."""
 
+from datetime import UTC, datetime
+
 import pytest
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
@@ -10,7 +12,7 @@ from cyborg_lite.db.attention import list_attention
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.inventory import agents
-from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.db.jobs import administration, operations, queue
 from cyborg_lite.errors.jobs import OperationNotFound, OperationRefused
 from cyborg_lite.model.jobs import NewJob
 from cyborg_lite.model.operations import OperationKind, SubjectType
@@ -82,18 +84,22 @@ def test_retry_of_job_that_has_just_ended_is_refused(
         service.retry(CONTEXT, uuid)
 
 
-def test_retry_of_job_without_operation_is_for_administrators(
+def test_failed_job_of_service_is_retried_as_operation(
     service: OperationService, database: Database, wakes: Wakes
 ) -> None:
-    """The list of what needs attention names the job."""
+    """The list of what needs attention names the operation, which is kept."""
     database.write(queue.add_job, NewJob(OperationKind.SELECTORS))
     (job,) = database.write(queue.lease_jobs, OWNER, 1)
     database.write(queue.fail_job, job, 'No such selector.')
-    with pytest.raises(OperationNotFound):
-        service.retry(MEMBER, job.uuid)
+    latest = datetime(9000, 1, 1, tzinfo=UTC)
+    assert database.write(operations.delete_old_operations, latest) == 0
     (item,) = database.read(list_attention)
-    assert item.command == f'openstack accelerator operation retry {job.uuid}'
-    service.retry(CONTEXT, job.uuid)
+    (operation,) = service.list(CONTEXT, Query())
+    assert operation.uuid == item.subject_id
+    assert item.command == f'openstack accelerator operation retry {operation.uuid}'
+    with pytest.raises(OperationNotFound):
+        service.retry(MEMBER, operation.uuid)
+    service.retry(CONTEXT, operation.uuid)
     assert database.read(list_attention) == ()
     assert wakes.number == 1
     assert [item.uuid for item in database.write(queue.lease_jobs, OWNER, 1)]
