@@ -109,7 +109,7 @@ class AcceleratorApi:
         :param key: name of the list in the response
         :raises ApiError: the service refuses the request
         """
-        page: Mapping[str, Any] | None = query
+        page: Mapping[str, Any] | None = query or {}
         while page is not None:
             answer = self.call('GET', path, query=page)
             yield from answer[key]

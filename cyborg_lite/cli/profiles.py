@@ -434,8 +434,8 @@ class ListAccess(ListCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         path = f'{_build_path(parsed_args.profile)}/access'
-        answer = self.api.call('GET', path)
-        return ('Project ID',), [(project,) for project in answer['projects']]
+        projects = self.api.list_all(path, 'projects')
+        return ('Project ID',), [(project,) for project in projects]
 
 
 class _ChangeAccess(ApiCommand):

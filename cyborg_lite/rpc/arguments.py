@@ -57,7 +57,7 @@ def load_answer(annotation: Any, data: Any, max_size: int = codec.UNLIMITED) -> 
     :param max_size: bytes of JSON in compressed text
     :raises MalformedData: the value does not match the annotation, or is too long
     """
-    if not is_list_of_records(annotation) or not isinstance(data, dict):
+    if typing.get_origin(annotation) is not tuple or not isinstance(data, dict):
         return _load_records(annotation, data, max_size)
     cursor = data.get(_CURSOR)
     if not isinstance(cursor, str | None):

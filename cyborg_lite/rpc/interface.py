@@ -225,17 +225,17 @@ class Conductor(Protocol):
         """
 
     def list_profile_access(
-        self, context: RequestContext, uuid: str
+        self, context: RequestContext, uuid: str, query: Query
     ) -> tuple[str, ...]:
-        """Return the ids of the projects that see a profile that is not public.
+        """Return a page of the ids of the projects that see a private profile.
 
         :raises DeviceProfileNotFound: the profile does not exist
         """
 
     def grant_profile_access(
         self, context: RequestContext, uuid: str, projects: Sequence[str]
-    ) -> tuple[str, ...]:
-        """Let projects see the profile; return all projects that see it.
+    ) -> None:
+        """Let projects see the profile.
 
         :raises DeviceProfileNotFound: the profile does not exist
         """

@@ -9,7 +9,7 @@ from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.patches import arq_patch
 from cyborg_lite.api.call.resource import Resource
-from cyborg_lite.api.microversion import V2_4, V2_7
+from cyborg_lite.api.microversion import V2_4, V2_5, V2_7
 from cyborg_lite.api.schemas import arqs as schemas
 from cyborg_lite.api.views.arqs import ArqList, ArqView, EventList, select_reason
 from cyborg_lite.api.views.shapes import HIDDEN
@@ -170,6 +170,8 @@ class ArqResource(Resource):
         The body has the same form as for several ARQs, and contains the ARQ of the
         path. The work continues after the response.
         """
+        if call.microversion >= V2_5:
+            call.parse_identifier(self.identifier, ArqNotFound)
         patch = arq_patch.parse_patch(call)
         uuid = uuids.normalize_uuid(self.identifier)
         if uuid not in (*patch.bindings, *patch.arqs_to_unbind):

@@ -307,30 +307,31 @@ class ProfileAccess(Resource):
     @expose()
     @requires('cyborg:device_profile:access')
     @since(V2_4)
-    @accepts()
+    @accepts(newer={V2_5: arguments.PAGES})
     def get(self, call: Call) -> AccessList:
         """List the projects that may use the device profile.
 
         The list applies while the device profile is not public.
         """
-        uuid = self._find_uuid(call)
-        projects = self.conductor.list_profile_access(call.caller, uuid)
-        return AccessList(projects=projects)
+        return self._list(call, self._find_uuid(call))
+
+    def _list(self, call: Call, uuid: str) -> AccessList:
+        query = paging.build_query(call)
+        projects = self.conductor.list_profile_access(call.caller, uuid, query)
+        return AccessList(projects, paging.build_next_link(call, query, projects))
 
     @expose()
     @requires('cyborg:device_profile:access')
     @since(V2_4)
-    @accepts(body=schemas.ACCESS)
+    @accepts(body=schemas.ACCESS, newer={V2_5: arguments.PAGES})
     def post(self, call: Call) -> AccessList:
         """Add projects to the access list of a device profile.
 
-        Projects that are already in the list are accepted. The response is the whole
-        list.
+        Projects that are already in the list are accepted. The response is the list.
         """
         uuid = self._find_uuid(call)
-        project_ids = call.body['projects']
-        projects = self.conductor.grant_profile_access(call.caller, uuid, project_ids)
-        return AccessList(projects=projects)
+        self.conductor.grant_profile_access(call.caller, uuid, call.body['projects'])
+        return self._list(call, uuid)
 
     @expose(status=204)
     @requires('cyborg:device_profile:access')

@@ -149,7 +149,7 @@ IN_QUERY: Final[Mapping[str, Parameter]] = {
         'x-openstack': {'min-ver': '2.3'},
     },
     'subject': _text('Only operations on this object: a uuid, or the name of a host.'),
-    'type': _text('Only devices of this type.'),
+    'type': _text('Only devices of this type; a driver may report any type.'),
     'value': _text('Names or uuids, separated by commas.'),
     'vendor': _text('Only devices or bitstreams of this vendor.'),
     'wait': {

@@ -58,7 +58,8 @@ class ProfileList(ListView):
     device_profiles_links = NEXT_LINKS
 
 
-class AccessList(View):
-    """The projects that may use a device profile that is not public."""
+class AccessList(ListView):
+    """A page of the projects that may use a device profile that is not public."""
 
     projects = [str]
+    projects_links = NEXT_LINKS

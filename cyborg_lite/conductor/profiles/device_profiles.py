@@ -113,18 +113,20 @@ class DeviceProfileService:
         self.wake()
 
     @serves(Conductor.list_profile_access)
-    def list_access(self, context: RequestContext, uuid: str) -> tuple[str, ...]:
-        """Return the projects that may use the profile."""
+    def list_access(
+        self, context: RequestContext, uuid: str, query: Query
+    ) -> tuple[str, ...]:
+        """Return a page of the projects that may use the profile."""
         project = viewing_project(context)
-        return self.database.read(profiles.list_projects, uuid, project)
+        return self.database.read(profiles.list_projects, uuid, query, project)
 
     @serves(Conductor.grant_profile_access)
     def grant_access(
         self, context: RequestContext, uuid: str, projects: Sequence[str]
-    ) -> tuple[str, ...]:
-        """Permit projects to use the profile, and return all that may use it."""
+    ) -> None:
+        """Permit projects to use the profile."""
         viewer = viewing_project(context)
-        return self.database.write(profiles.grant_access, uuid, projects, viewer)
+        self.database.write(profiles.grant_access, uuid, projects, viewer)
 
     @serves(Conductor.revoke_profile_access)
     def revoke_access(

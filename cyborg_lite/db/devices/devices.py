@@ -52,12 +52,12 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.base import Conflict
 from cyborg_lite.errors.devices import DeviceInUse, DeviceNotFound
 from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES, State
-from cyborg_lite.model.attention import AttentionItem, AttentionKind, ObjectType
+from cyborg_lite.model.attention import AttentionItem, AttentionKind
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, Health
-from cyborg_lite.model.operations import OperationKind
+from cyborg_lite.model.operations import OperationKind, SubjectType
 from cyborg_lite.model.queries import SORT_KEYS, Query
 
 _HAS_CONFLICT: Final = Row.conflict != ''
@@ -283,8 +283,8 @@ _LOST: Final = Record(
         (Row.health.in_(UNUSABLE_HEALTH), Row.health_since),
         else_=func.coalesce(AttachHandle.updated_at, AttachHandle.created_at),
     ),
-    object_id=Arq.uuid,
-    object_name=literal('instance ') + Arq.instance_uuid,
+    subject_id=Arq.uuid,
+    subject_name=literal('instance ') + Arq.instance_uuid,
     reason=AttachHandle.key + ': ' + describe_loss(),
 )
 
@@ -294,7 +294,7 @@ def list_lost_arqs(session: Session) -> Iterator[AttentionItem]:
     statement = _select_in_use(*_LOST.columns).where(
         Arq.state == State.BOUND, is_lost()
     )
-    kinds = {'kind': AttentionKind.LOST_ARQ, 'object_type': ObjectType.ARQ}
+    kinds = {'kind': AttentionKind.LOST_ARQ, 'subject_type': SubjectType.ARQ}
     for row in session.execute(statement.order_by(Row.hostname, Arq.id)):
         yield _LOST.read(row, **kinds)
 

@@ -247,31 +247,39 @@ def _check_unused(session: Session, profiles: dict[int, str]) -> None:
 # --- access of projects to private profiles ---
 
 
-def list_projects(session: Session, uuid: str, viewer: str | None) -> tuple[str, ...]:
-    """Return the projects with access to a profile, in the order of the grants.
+_ACCESS: Final = Collection(DeviceProfileAccess, filters={})
 
+
+def list_projects(
+    session: Session, uuid: str, query: Query, viewer: str | None
+) -> tuple[str, ...]:
+    """Return a page of the projects with access to a profile, in order of the grants.
+
+    :raises InvalidInput: the marker is no cursor of this list
     :raises DeviceProfileNotFound: the profile does not exist or is not visible
     """
-    return _list_projects(session, lock_profile(session, uuid, viewer)[0])
+    profile_id, _ = lock_profile(session, uuid, viewer)
+    statement = select(
+        DeviceProfileAccess.id.label('row_id'), DeviceProfileAccess.project_id
+    ).where(DeviceProfileAccess.device_profile_id == profile_id)
+    return list_page(session, statement, query, _ACCESS, lambda row: row.project_id)
 
 
 def grant_access(
     session: Session, uuid: str, projects: Sequence[str], viewer: str | None
-) -> tuple[str, ...]:
+) -> None:
     """Grant access to projects; ignore projects that already have access.
 
-    :returns: all projects with access
     :raises DeviceProfileNotFound: the profile does not exist or is not visible
     """
+    present = list_projects(session, uuid, Query(), viewer)
     profile_id, _ = lock_profile(session, uuid, viewer)
-    present = _list_projects(session, profile_id)
     added = [project for project in dict.fromkeys(projects) if project not in present]
     rows = [
         {'device_profile_id': profile_id, 'project_id': project} for project in added
     ]
     if rows:
         session.execute(insert(DeviceProfileAccess), rows)
-    return (*present, *added)
 
 
 def revoke_access(
@@ -287,13 +295,6 @@ def revoke_access(
         DeviceProfileAccess.project_id.in_(projects),
     )
     change(session, delete_rows(DeviceProfileAccess).where(*revoked))
-
-
-def _list_projects(session: Session, profile_id: int) -> tuple[str, ...]:
-    projects = select(DeviceProfileAccess.project_id).where(
-        DeviceProfileAccess.device_profile_id == profile_id
-    )
-    return tuple(session.scalars(projects.order_by(DeviceProfileAccess.id)))
 
 
 # --- current and former names ---

@@ -213,4 +213,5 @@ def test_create_profile_concurrent_same_name_one_succeeds(database: Database) ->
 def test_grant_access_concurrent_all_succeed(database: Database) -> None:
     uuid = database.write(profiles.create_profile, build_profile('a')).uuid
     grant = partial(database.write, profiles.grant_access, uuid, ['lab'], None)
-    assert run_at_once([grant] * 4) == [('lab',)] * 4
+    assert run_at_once([grant] * 4) == [None] * 4
+    assert database.read(profiles.list_projects, uuid, Query(), None) == ('lab',)

@@ -44,11 +44,10 @@ def sender() -> Sender:
 
 
 def test_call_sends_arguments_and_returns_typed_answer(sender: Sender) -> None:
-    sender.answer = ['p', 'q']
+    sender.answer = [0, 1]
     client = build_conductor(sender)
-    assert client.grant_profile_access(daemon_context(), 'u', ['q']) == ('p', 'q')
-    arguments = {'uuid': 'u', 'projects': ['q']}
-    expected = Message('grant_profile_access', arguments, '1.0', is_patient=True)
+    assert client.choose_alternatives(daemon_context(), 'u') == (0, 1)
+    expected = Message('choose_alternatives', {'uuid': 'u'}, '1.0', is_patient=True)
     assert sender.message == expected
 
 

@@ -44,9 +44,9 @@ class DeviceService:
     ) -> None:
         self.statuses.append(status)
 
-    @serves(Conductor.list_profile_access)
-    def list_access(self, uuid: str) -> tuple[str, ...]:
-        return ('a', 'b')
+    @serves(Conductor.choose_alternatives)
+    def choose(self, uuid: str) -> tuple[int, ...]:
+        return (0, 1)
 
     @serves(Conductor.delete_service)
     def fail(self, uuid: str) -> None:
@@ -89,7 +89,7 @@ def test_call_passes_typed_arguments_to_service(
 
 
 def test_call_returns_answer_as_json(dispatcher: Dispatcher) -> None:
-    assert call(dispatcher, 'list_profile_access', uuid='u') == ['a', 'b']
+    assert call(dispatcher, 'choose_alternatives', uuid='u') == [0, 1]
 
 
 def test_context_reaches_method_that_takes_it(

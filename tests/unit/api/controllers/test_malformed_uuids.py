@@ -5,10 +5,11 @@ from typing import Any, Final
 
 import pytest
 
-from cyborg_lite.api.microversion import MAXIMUM
+from cyborg_lite.api.microversion import V2_5, VERSIONS, Microversion
 from cyborg_lite.api.openapi.routes import Route, list_routes
 from tests.builders.patches import build_program_patch
 from tests.support.api.conversation import NOVA, Client
+from tests.support.api.patches import INSTANCE, build_bind
 
 _STATUS: Final = [{'op': 'replace', 'path': '/status', 'value': 'maintaining'}]
 _BODIES: Final[dict[str, Any]] = {
@@ -16,23 +17,26 @@ _BODIES: Final[dict[str, Any]] = {
     'update_deployable_program': build_program_patch(),
     'update_device': _STATUS,
     'accept_device_cleanings': {'name': 'Jo'},
+    'bind_accelerator_request': {INSTANCE: build_bind()},
 }
-# The ARQ stands in the body.
-_UNNAMED: Final = 'bind_accelerator_request'
 ROUTES: Final = [
-    route
-    for route in list_routes(MAXIMUM)
-    if '{uuid}' in route.path and route.operation_id != _UNNAMED
+    (route, version)
+    for version in VERSIONS
+    if version >= V2_5
+    for route in list_routes(version)
+    if '{uuid}' in route.path
 ]
 
 
-@pytest.mark.parametrize('route', ROUTES, ids=lambda route: route.operation_id)
-def test_malformed_uuid_in_path_is_not_found(client: Client, route: Route) -> None:
+@pytest.mark.parametrize(('route', 'version'), ROUTES)
+def test_malformed_uuid_in_path_is_not_found(
+    client: Client, route: Route, version: Microversion
+) -> None:
     path = route.path.removeprefix('/v2').format(uuid='no-uuid', same_uuid='no-uuid')
     body = _BODIES.get(route.operation_id)
-    newest = client.at(str(MAXIMUM))
-    newest.headers['X-Service-Roles'] = NOVA['X-Service-Roles']
-    answer = newest.send(route.method, path, body)
+    newer = client.at(str(version))
+    newer.headers['X-Service-Roles'] = NOVA['X-Service-Roles']
+    answer = newer.send(route.method, path, body)
     assert answer.status == 404
     assert 'no-uuid (not a UUID) not found' in answer.fault
 

@@ -42,9 +42,9 @@ def test_page_has_at_most_maximum(small: Client, query: str, number: int) -> Non
     assert answer.json['devices_links'][0]['rel'] == 'next'
 
 
-def walk(client: Client, path: str, query: str = '') -> list[Any]:
-    """Return the elements of all pages; the name of the list ends the path."""
-    key, elements = path.rpartition('/')[2], []
+def walk(client: Client, path: str, query: str = '', key: str = '') -> list[Any]:
+    """Return the elements of all pages; by default the path ends with the key."""
+    key, elements = key or path.rpartition('/')[2], []
     following: str | None = query
     while following is not None:
         answer = client.get(f'{path}?{following}').json
@@ -86,6 +86,19 @@ def test_device_cleanings_are_paged_latest_first(small: Client) -> None:
     assert [item['actor'] for item in walk(small.at('2.7'), path)] == list('edcba')
     answer = small.at('2.7').get(f'{path}?limit=1').json
     assert (len(answer['cleanings']), len(answer['units'])) == (1, 1)
+
+
+def test_access_list_of_profile_is_paged(small: Client) -> None:
+    small.create_profile('dp1')
+    names = list('edcba')
+    path = '/device_profiles/dp1/access'
+    answer = small.at('2.5').post(path, {'projects': names})
+    assert answer.json['projects'] == names[:2]
+    assert walk(small.at('2.5'), path, key='projects') == names
+    for text in (str(UUID(int=1)), 'x'):
+        assert small.at('2.5').get(f'{path}?marker={text}').status == 400
+    assert small.at('2.4').get(path).json == {'projects': names}
+    assert small.at('2.4').get(f'{path}?limit=1').status == 400
 
 
 def test_usages_are_paged_and_sorted(small: Client) -> None:

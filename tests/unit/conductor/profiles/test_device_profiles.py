@@ -46,10 +46,10 @@ def test_list_shows_private_profile_to_permitted_projects(
     service.create(ADMIN, [public, private])
     assert list_names(service, ADMIN) == ['open', 'closed']
     assert list_names(service, MEMBER) == ['open']
-    assert service.grant_access(ADMIN, private.uuid, ['lab']) == ('lab',)
+    service.grant_access(ADMIN, private.uuid, ['lab'])
     assert list_names(service, MEMBER) == ['open', 'closed']
     assert list_names(service, OTHER_MEMBER) == ['open']
-    assert service.list_access(ADMIN, private.uuid) == ('lab',)
+    assert service.list_access(ADMIN, private.uuid, Query()) == ('lab',)
     service.revoke_access(ADMIN, private.uuid, ['lab', 'unknown'])
     assert list_names(service, MEMBER) == ['open']
 

@@ -125,7 +125,7 @@ def test_list_lost_arqs_by_health(
 ) -> None:
     change(database, Device, health=health, health_reason='moved away')
     items = list_lost(database)
-    assert [item.object_id for item in items] == ([arq] if loss else [])
+    assert [item.subject_id for item in items] == ([arq] if loss else [])
     assert all(item.reason.endswith(f': {loss}') for item in items)
 
 
@@ -136,7 +136,7 @@ def test_missing_handle_of_present_device_is_lost(database: Database, arq: str) 
     reason = 'The attach handle is missing on the host.'
     assert (listed.state, listed.status_reason) == (State.UNKNOWN, reason)
     assert item.reason.endswith(f': {reason}')
-    assert item.object_name == f'instance {listed.instance_uuid}'
+    assert item.subject_name == f'instance {listed.instance_uuid}'
     assert (item.kind, item.hostname) == (AttentionKind.LOST_ARQ, HOST)
     assert item.since is not None
     database.write(release.unbind_arqs, [arq], ANY_PROJECT, None)

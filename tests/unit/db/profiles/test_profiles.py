@@ -278,7 +278,7 @@ def test_profile_operations_invisible_profile_raise_not_found(
         lambda: database.write(
             profiles.revoke_access, private_uuid, [PROJECT], PROJECT
         ),
-        lambda: database.read(profiles.list_projects, private_uuid, PROJECT),
+        lambda: database.read(profiles.list_projects, private_uuid, Query(), PROJECT),
     ):
         with pytest.raises(DeviceProfileNotFound):
             work()
