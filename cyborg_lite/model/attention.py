@@ -107,7 +107,7 @@ KINDS: Final[Mapping[AttentionKind, Rule]] = {
     AttentionKind.LOST_ARQ: Rule(
         _CRITICAL,
         'The device of a bound ARQ is gone, failed or missing.',
-        f'{_PREFIX} request show {{object_id}}',
+        f'{_PREFIX} request show {{subject_id}}',
     ),
     AttentionKind.UNHEALTHY_DEVICE: Rule(
         _WARNING,
