@@ -8,7 +8,7 @@ _cyborg_lite() {
     done
     case "$path" in
     "cyborg-lite-agent") words="discover ready acknowledge --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
-    "cyborg-lite-agent discover"*) words="--config-dir --config-file --debug --format --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --sysfs-root --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-agent discover"*) words="--config-dir --config-file --debug --explain --format --help --log-config-append --log-date-format --log-dir --log-file --nodebug --noexplain --nouse-journal --nouse-json --nouse-syslog --sysfs-root --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-agent ready"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-agent acknowledge"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-api"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;

@@ -10,6 +10,7 @@ from cyborg_lite.drivers.base import Driver, RecognizesFunctions
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.drivers.pci.generic import GenericPci
+from cyborg_lite.model.devices.health_rules import HealthRule
 from cyborg_lite.model.inventory.host_report import Deployable, DiscoveryResult, Health
 
 # Display, processing accelerator, co-processor, unassigned: PCI Code and ID Assignment.
@@ -27,11 +28,17 @@ class DiscoveryRow:
     provider: Deployable | None = None  # None: the function is not offered
     suggestions: tuple[str, ...] = ()  # drivers that could offer it if configured
     name: str | None = None  # of vendor and device; None: not in pci.ids
+    probes: Mapping[str, int | None] | None = None  # last readings, by signal
+    rules: Sequence[HealthRule] = ()  # that compare the readings
 
     def as_json(self) -> dict[str, Any]:  # Any: values of JSON are of many types
         """Return the row as a JSON object."""
         provider = self.provider
+        probes = {} if self.probes is None else {'probes': dict(self.probes)}
+        rules = {'rules': [rule.name for rule in self.rules]} if probes else {}
         return {
+            **probes,
+            **rules,
             'address': self.result.address,
             'ids': self.result.ids,
             'name': self.name,
@@ -183,6 +190,10 @@ def _list_details(row: DiscoveryRow) -> Iterator[tuple[str, str]]:
     """Yield label and text of the lines below a row."""
     if row.name:
         yield 'name', row.name
+    if row.probes is not None:
+        readings = (f'{k} {"?" if v is None else v}' for k, v in row.probes.items())
+        yield 'probes', ', '.join(readings)
+        yield 'rules', ', '.join(f'{rule.name}: {rule.action}' for rule in row.rules)
     provider = row.provider
     if provider is None:
         return

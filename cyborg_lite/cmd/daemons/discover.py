@@ -4,6 +4,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -18,12 +19,16 @@ from cyborg_lite.agent.inventory.discovery_report import (
 )
 from cyborg_lite.agent.inventory.privilege_check import PrivilegeCheck
 from cyborg_lite.agent.state.cache import Cache
+from cyborg_lite.cmd.daemons.subcommands import read_health_rules
 from cyborg_lite.cmd.support.one_line_errors import one_line_errors
 from cyborg_lite.cmd.support.ownership_file import build_ownership
 from cyborg_lite.drivers import loading
+from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.drivers.pci.names import load_names
 from cyborg_lite.errors.daemons import ConfigurationError
+from cyborg_lite.model.devices.health_rules import HealthRule
 from cyborg_lite.model.inventory.host_report import DiscoveryResult
 
 _PROG: Final = 'cyborg-lite-agent discover'
@@ -41,6 +46,11 @@ _OPTIONS: Final[list[cfg.Opt]] = [
     ),
     cfg.StrOpt(
         'format', default='table', choices=['table', 'json'], help='Output format.'
+    ),
+    cfg.BoolOpt(
+        'explain',
+        default=False,
+        help='Read the signals of each card, and show the health rules for them.',
     ),
 ]
 
@@ -87,4 +97,25 @@ def _scan(conf: cfg.ConfigOpts) -> list[DiscoveryRow]:
         discovery.restore_handles(entry.handle for entry in cache.handles.values())
     results, unavailable = discovery.scan(), discovery.unavailable_drivers
     disabled = loading.load_disabled_drivers(conf.agent.enabled_drivers, host, conf)
-    return build_rows(host, results, unavailable, disabled)
+    rows = build_rows(host, results, unavailable, disabled)
+    if not conf.explain:
+        return rows
+    rules = tuple(read_health_rules(conf).rules.values())
+    return [_explain(row, drivers.get(row.driver or ''), rules) for row in rows]
+
+
+def _explain(
+    row: DiscoveryRow, driver: Driver | None, rules: Sequence[HealthRule]
+) -> DiscoveryRow:
+    """Return the row with the readings of its card, and the rules for them."""
+    device = row.result.device
+    if device is None or not isinstance(driver, PciDriver):
+        return row
+    readings = driver.read_usage(device).counters
+    probes = {name: readings.get(name) for name in driver.SIGNALS if '*' not in name}
+    for_card = [
+        rule
+        for rule in rules
+        if any(fnmatchcase(rule.signal, pattern) for pattern in driver.SIGNALS)
+    ]
+    return replace(row, probes=probes, rules=for_card)

@@ -37,6 +37,19 @@ def test_discover_prints_table_by_default(
     assert out.endswith('1 of 3 offered.\n')
 
 
+def test_discover_explains_probes_and_rules(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sysfs_tree.build('t4-mdev', tmp_path)
+    arguments = ['discover', '--sysfs-root', str(tmp_path), '--explain']
+    assert agent.main([*arguments, '--format', 'json']) == 0
+    card = json.loads(capsys.readouterr().out)[1]
+    assert (card['probes']['fatal'], card['probes']['reset_failed']) == (0, None)
+    assert {'pci-fatal', 'xid-79'} <= set(card['rules'])
+    assert agent.main(arguments) == 0
+    assert 'pci-fatal: withhold' in capsys.readouterr().out
+
+
 @pytest.mark.parametrize('form', ['table', 'json'])
 def test_discover_without_devices_returns_0(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
