@@ -18,8 +18,9 @@ from tests.chaos.faulty_cloud import FaultyCloud
 from tests.hosts.drive_host import DRIVE, DriveHost
 from tests.servers import rabbitmq
 from tests.servers.databases import fresh_database
+from tests.servers.mode_host import QAT, ModeHost
 from tests.servers.stack import ADMIN, Instance, expect
-from tests.servers.vgpu_machine import GENERATIONS, VgpuHost
+from tests.servers.vgpu_machine import GENERATIONS, Generation, VgpuHost
 
 _CONTENT: Final = 'data of the guest'
 
@@ -184,13 +185,22 @@ def test_recover_fills_empty_database(cloud: Drill, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize('cloud', ['sqlite'], indirect=True)
 def test_recover_erases_no_drive_in_use(cloud: Drill, tmp_path: Path) -> None:
-    """No agent prepares the drive: the allocation and Nova decide."""
+    """The backup has the job of a cleaning run that has ended since.
+
+    No agent prepares the drive: the allocation and Nova decide.
+    """
     with DriveHost(cloud, tmp_path / 'host') as host:
         host.switch_on()
         provider = cloud.provider_of('CUSTOM_SSD')
         profile = cloud.create_profile('CUSTOM_SSD')
         host.settle()
+        former = cloud.bind_new(profile, provider, CUSTOM_SSD=1)
+        host.switch_off()
+        former.disappear_from_nova()
+        former.delete()
         backup = cloud.back_up()
+        host.switch_on()
+        host.wait_for('clean')
         guest = cloud.bind_new(profile, provider, CUSTOM_SSD=1)
         host.content.write_text(_CONTENT)
         before = list(show(guest).values())
@@ -198,6 +208,7 @@ def test_recover_erases_no_drive_in_use(cloud: Drill, tmp_path: Path) -> None:
 
         status, rows = cloud.recover('--apply')
         assert (status, [row['action'] for row in rows]) == (0, ['rebuild'])
+        host.settle()
         assert list(show(guest).values()) == before
         assert host.content.read_text() == _CONTENT
         guest.disappear_from_nova()
@@ -205,3 +216,35 @@ def test_recover_erases_no_drive_in_use(cloud: Drill, tmp_path: Path) -> None:
         host.wait_for('clean')
         assert host.content.read_text() == ''
         assert DRIVE in host.providers()
+
+
+@pytest.mark.parametrize('cloud', ['sqlite'], indirect=True)
+def test_recover_keeps_mode_set_after_backup(cloud: Drill, tmp_path: Path) -> None:
+    generation = Generation('qat-services', (), (QAT, QAT), (1, 1))
+    with ModeHost(cloud, tmp_path, generation) as host:
+        host.kernel.disable(QAT)
+        host.drivers = {'intel_qat_driver': {'virtual_functions': f'{QAT} = 4'}}
+        host.start_agent()
+        host.wait_for_mode('dc')
+        profile = cloud.create_profile('CUSTOM_QAT')
+        card = f'{host.name}_{QAT}'
+        offer = cloud.until(lambda: cloud.providers().get(card), 'the card is offered')
+        provider = str(offer['uuid'])
+        host.settle()
+        backup = cloud.back_up()
+
+        assert host.change_mode('sym;asym').status == 202
+        host.wait_for_mode('sym;asym')
+        cloud.until(
+            lambda: host.offers()[''][0] and 'SYM' in str(host.offers()),
+            'Placement has the new mode',
+        )
+        guest = cloud.bind_new(profile, provider, CUSTOM_QAT=1)
+        before, functions, offers = show(guest), host.functions(), host.offers()
+        cloud.restore(backup, tmp_path)
+        cloud.until(lambda: cloud.recover('--apply')[0] == 0, 'the host has reported')
+        host.settle()
+        assert (show(guest), host.functions()) == (before, functions)
+        assert host.modes()['current'] == 'sym;asym'
+        cloud.until(lambda: host.offers() == offers, 'Placement has the later mode')
+        host.end(guest)

@@ -24,11 +24,19 @@ _IS_QUARANTINE: Final = Row.began_at.is_(None)
 IS_QUARANTINED: Final = exists().where(_IS_QUARANTINE)
 """SQL that is true while the database is in quarantine."""
 
+INCARNATION: Final = (
+    select(func.coalesce(func.max(Row.id), 0))
+    .where(~_IS_QUARANTINE)
+    .scalar_subquery()
+    .label('incarnation')
+)
+"""SQL for the incarnation of the database."""
+
 _LATEST: Final = select(ArqEvent.id, ArqEvent.arq_uuid).order_by(ArqEvent.id.desc())
 # One statement, because a step between two would be the latest of neither.
 _READ: Final = (
     select(
-        select(func.max(Row.id)).where(~_IS_QUARANTINE).scalar_subquery(),
+        INCARNATION,
         _LATEST.with_only_columns(ArqEvent.id).limit(1).scalar_subquery(),
         _LATEST.with_only_columns(ArqEvent.arq_uuid).limit(1).scalar_subquery(),
         select(func.max(UsagePeriod.id)).scalar_subquery(),
@@ -52,7 +60,7 @@ def read_state(session: Session, remembered: DatabaseMark = NO_MARK) -> Database
     parameters = {'step': remembered.step}
     incarnation, *latest, arq = session.execute(_READ[0], parameters).one()
     step, arq_uuid, period = latest
-    mark = DatabaseMark(incarnation or 0, step or 0, arq_uuid or '', period or 0)
+    mark = DatabaseMark(incarnation, step or 0, arq_uuid or '', period or 0)
     return DatabaseState(mark, find_quarantine(session), arq)
 
 

@@ -28,6 +28,7 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite import codec
 from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.incarnations import INCARNATION
 from cyborg_lite.db.core.query import Collection, list_page
 from cyborg_lite.db.core.records import AnyRow, From, Record
 from cyborg_lite.db.core.tables import (
@@ -74,6 +75,7 @@ from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.operations import NewOperation, OperationKind
 from cyborg_lite.model.queries import LATEST_FIRST, Page, Query
 
+_ID_BITS: Final = 32  # of the number of an order
 _MAX_STEP_TEXT: Final = 64  # characters, as the column of the job
 _MAX_NAMED: Final = 10  # ARQs
 _ACCEPTED: Final = 'Declared clean by an operator; no step has run.'
@@ -141,7 +143,9 @@ def begin_cleaning(session: Session, job: Job) -> CleanWork | None:
         _add_event(session, row.device_id, row.key, DeviceEventKind.CLEANING_STARTED)
         record = session.execute(_select_running(row)).one()
     stored = _parse_steps(record.steps)
-    order = CleanOrder(record.id, _HANDLE.read(row), list_completed(stored))
+    # A restored database uses ids again, for which agents remember results.
+    number = record.incarnation << _ID_BITS | record.id
+    order = CleanOrder(number, _HANDLE.read(row), list_completed(stored))
     return CleanWork(order, record.uuid, stored, row.rp_uuid)
 
 
@@ -149,7 +153,7 @@ def begin_cleaning(session: Session, job: Job) -> CleanWork | None:
 def _select_running(row: AnyRow) -> Select[*tuple[Any, ...]]:
     """Return a SELECT of the last cleaning run of a unit, if it has not ended."""
     return (
-        select(Cleaning.id, Cleaning.uuid, Cleaning.steps)
+        select(Cleaning.id, Cleaning.uuid, Cleaning.steps, INCARNATION)
         .where(
             Cleaning.handle_uuid == row.uuid,
             Cleaning.generation == row.generation,

@@ -345,8 +345,18 @@ class _Planner:
             for unit in self._units[provider]
             if unit.uuid not in self._taken_uuids
             and not unit.in_use
-            and (unit.is_free or unit.is_held or self._is_outdated(unit))
+            and (
+                unit.is_free
+                or unit.is_held
+                or self._is_outdated(unit)
+                or self._may_be_clean(unit)
+            )
         ]
+
+    def _may_be_clean(self, unit: StoredUnit) -> bool:
+        """Return True if the end of a cleaning run of the unit may be lost."""
+        is_unclean = unit.arq_uuid is None and unit.clean_state != CleanState.OCCUPIED
+        return is_unclean and self._facts.is_quarantined
 
     def _list_users(self, provider: str) -> list[str]:
         """Return the consumers of a provider whose units are not known."""
