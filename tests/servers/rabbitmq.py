@@ -38,13 +38,13 @@ def virtual_host() -> Iterator[str]:
             pytest.fail(reason)
         pytest.skip(reason)
     name = f'cyborg-lite-{uuid.uuid4().hex[:12]}'
-    if _control('add_vhost', name):
+    if control('add_vhost', name):
         try:
             user = urlsplit(url).username or 'guest'
-            _control('set_permissions', '-p', name, user, '.*', '.*', '.*')
+            control('set_permissions', '-p', name, user, '.*', '.*', '.*')
             yield urlunsplit(urlsplit(url)._replace(path=f'/{name}'))
         finally:
-            _control('delete_vhost', name)
+            control('delete_vhost', name)
     else:
         with _alone():
             yield url
@@ -79,7 +79,8 @@ def _read(*arguments: str) -> list[str]:
     return completed.stdout.splitlines()
 
 
-def _control(*arguments: str) -> bool:
+def control(*arguments: str) -> bool:
+    """Run ``rabbitmqctl``; return False if it is missing or fails."""
     return shutil.which('rabbitmqctl') is not None and _run(*arguments).returncode == 0
 
 
