@@ -72,10 +72,6 @@ class DatabaseWatch:
         :raises InvalidInput: the incarnation is forged
         :raises CyborgError: the database does not answer
         """
-        self._compare(remembered, source)
-        self._is_compared = True
-
-    def _compare(self, remembered: DatabaseMark, source: str) -> None:
         state = self._database.read(incarnations.read_state, remembered)
         if remembered.incarnation > state.mark.incarnation + _MAX_RESTORES:
             reason = f'{source} remembers incarnation {remembered.incarnation}.'
@@ -85,6 +81,7 @@ class DatabaseWatch:
             reason = _describe_loss(state, remembered, source)
             self._database.write(incarnations.begin_quarantine, remembered, reason)
             state = self._database.read(incarnations.read_state)
+        self._is_compared = True
         self._record(state)
 
     def _record(self, state: DatabaseState) -> None:
@@ -113,33 +110,30 @@ class DatabaseWatch:
         """
         if not self._is_compared:
             witnesses = self._database.read(services.list_services, _WITNESSES)
-            answers = [self._ask(agents, service.host) for service in witnesses]
+            for service in witnesses:
+                self._ask(agents, service.host)
             # A host whose agent is silent for so long is down: no job changes it.
-            is_late = time.monotonic() >= self._deadline
-            self._is_compared |= any(answers) or not answers or is_late
-        self._compare(self._mark, 'a conductor')
+            self._is_compared |= not witnesses or time.monotonic() >= self._deadline
+        self._compare_memory()
         return self._is_compared
 
-    def _ask(self, agents: Agents, host: str) -> bool:
-        """Compare what an agent remembers; return False if it does not answer."""
+    def _ask(self, agents: Agents, host: str) -> None:
         try:
             mark = agents.read_mark(daemon_context(), host)
             check_message(host, mark)
-            self._compare(mark, f'The agent of host {host}')
+            self.compare(mark, f'The agent of host {host}')
         except CyborgError as error:
             LOG.info('No mark of the database from host %s: %s', host, error.text)
-            return False
-        return True
+
+    def _compare_memory(self) -> None:
+        if self._is_compared:
+            self.compare(self._mark, 'a conductor')
 
     def run(self, stopping: threading.Event) -> None:
         """Compare the database with the own memory until the stop event is set."""
-
-        def compare() -> None:
-            self._compare(self._mark, 'a conductor')
-
         subject = 'Reading the mark of the database'
-        attempt(compare, subject)
-        repeat(compare, subject, lambda: _INTERVAL, stopping)
+        attempt(self._compare_memory, subject)
+        repeat(self._compare_memory, subject, lambda: _INTERVAL, stopping)
 
     def check_listed(self, instances: Collection[str], arqs: Sequence[Arq]) -> None:
         """Check that ARQs are all of their instances, if the database may lack some.
