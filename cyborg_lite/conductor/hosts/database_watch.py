@@ -47,12 +47,9 @@ class DatabaseWatch:
     def __init__(
         self, database: Database, placement: Placement, patience: float = 0.0
     ) -> None:
-        """Store the arguments.
-
-        :param patience: seconds for which ``check`` waits for an agent that answers
-        """
         self._database = database
         self._placement = placement
+        # Until which ``check`` waits for an agent that answers. The patience: seconds.
         self._deadline = time.monotonic() + patience
         self._is_compared = False  # with what an agent remembers
         self._lock = threading.Lock()

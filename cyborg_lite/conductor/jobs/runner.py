@@ -15,14 +15,16 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Final, NamedTuple, Protocol
 
 from oslo_log import log
 
+from cyborg_lite.conductor import periodic
 from cyborg_lite.conductor.metrics.conductor_metrics import (
     DONE,
     EXPIRED,
@@ -288,7 +290,10 @@ class JobRunner:
         with self._lock:
             not_started = sorted(self._leased.keys() - self._running)
         if not_started:
-            self._return_jobs([attempt.job for attempt in not_started])
+            # After a failure, other conductors wait for the end of the leases.
+            uuids = [attempt.job for attempt in not_started]
+            undo = partial(self._database.write, queue.return_jobs, self.owner, uuids)
+            periodic.attempt(undo, f'Returning {len(uuids)} jobs before the exit')
         self._pool.shutdown(wait=True)
         self._finished.set()
         if self._renewal_thread.is_alive():
@@ -375,43 +380,19 @@ class JobRunner:
         while not self._finished.wait(self.owner.lease_ms / 3000):
             with self._lock:
                 uuids = sorted({attempt.job for attempt in self._leased})
+            renew = partial(self._database.write, queue.renew_leases, self.owner, uuids)
             if uuids:
-                self._renew_leases(uuids)
-            self._advance_jobs()
-
-    def _renew_leases(self, uuids: Sequence[str]) -> None:
-        try:
-            self._database.write(queue.renew_leases, self.owner, uuids)
-        except CyborgError as error:
-            LOG.error(
-                'Renewing the leases of %d jobs failed, retrying: %s',
-                len(uuids),
-                error.text,
-            )
+                periodic.attempt(renew, f'Renewing the leases of {len(uuids)} jobs')
+            periodic.attempt(self._advance_jobs, 'Looking for jobs that wait too long')
 
     def _advance_jobs(self) -> None:
-        try:
-            number = self._database.write(queue.advance_jobs, self.owner)
-        except CyborgError as error:
-            LOG.error('Looking for jobs that wait too long failed: %s', error.text)
-            return
+        number = self._database.write(queue.advance_jobs, self.owner)
         if number:
             LOG.warning(
                 'The clock of the database was set back; %s can run now',
                 format_count(number, 'waiting job'),
             )
             self.wake()
-
-    def _return_jobs(self, uuids: Sequence[str]) -> None:
-        try:
-            self._database.write(queue.return_jobs, self.owner, uuids)
-        except CyborgError as error:
-            LOG.warning(
-                'Returning %d jobs before the exit failed, other conductors wait for '
-                'the end of their leases: %s',
-                len(uuids),
-                error.text,
-            )
 
     def _run(self, job: Job) -> None:
         attempt = _Attempt(job.uuid, job.lease)

@@ -43,13 +43,6 @@ from cyborg_lite.model.profiles.selectors import Selector, select_traits
 from cyborg_lite.model.providers.providers import valid_symbol
 from cyborg_lite.model.traits import OWNER_CYBORG
 
-_OWN_STATES: Final = (
-    Availability.FREE,
-    Availability.USED,
-    Availability.DIRTY,
-    Availability.RESERVED,
-    Availability.BROKEN,
-)
 _DEPLOYABLE_COLUMNS: Final = (
     'rp_uuid',
     'name',
@@ -161,7 +154,7 @@ def _handle_counts() -> Any:
             AttachHandle.deployable_id,
             *(
                 _count(UNIT_STATE.element == state.value, state)
-                for state in _OWN_STATES
+                for state in Availability
             ),
             _count(is_unavailable(), 'unavailable'),
             # Not the units in state USED: an instance may use a missing handle.
@@ -193,7 +186,7 @@ def _capacity(row: Row[*tuple[Any, ...]], fitting: int | None) -> ProviderCapaci
         reserved=row.reserved,
         fitting=fitting,
     )
-    own = {state: int(getattr(row, f'count_{state}')) for state in _OWN_STATES}
+    own = {state: int(getattr(row, f'count_{state}')) for state in Availability}
     free = max(0, total - reserved - int(row.count_owned) - unowned)
     room = free if fitting is None else min(free, fitting)
     return ProviderCapacity(

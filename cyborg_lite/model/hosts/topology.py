@@ -33,7 +33,7 @@ class Availability(enum.StrEnum):
     ALLOCATED = 'allocated'
     """A consumer without an ARQ has allocated it in Placement."""
     RESERVED = 'reserved'
-    """Withheld: maintenance, foreign use, preparation, a conflict or the driver."""
+    """Withheld: maintenance, foreign use, a conflict or the driver."""
     HOST_DOWN = 'host-down'
     """It would be free, but the agent of its host is down."""
     BROKEN = 'broken'
