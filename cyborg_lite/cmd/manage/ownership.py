@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cyborg-lite-manage ownership``: which service owns each device."""
 
+import dataclasses
 from typing import Final
 
 from oslo_config import cfg
@@ -45,15 +46,4 @@ def _show(conf: cfg.ConfigOpts) -> int:
 
 def _document(device: OwnedDevice) -> dict[str, object]:
     """Return the JSON object; its keys are stable."""
-    return {
-        'hostname': device.hostname,
-        'address': device.address,
-        'vendor': device.vendor,
-        'product': device.product,
-        'model': device.model,
-        'driver': device.driver,
-        'conflict': device.conflict,
-        'schedulable': device.schedulable,
-        'reason': device.reason,
-        'owner': device.owner,
-    }
+    return {**dataclasses.asdict(device), 'owner': device.owner}

@@ -26,7 +26,7 @@ from cyborg_lite.conductor.profiles.device_profiles import (
     read_traits,
 )
 from cyborg_lite.db.arqs import attach_handles, binding, claiming, history
-from cyborg_lite.db.arqs.matching import Allocated
+from cyborg_lite.db.arqs.claiming import Allocated
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.jobs.payloads import read_payload

@@ -53,7 +53,7 @@ from cyborg_lite.db.core.tables import (
 )
 from cyborg_lite.db.devices.devices import describe_loss, is_lost
 from cyborg_lite.db.profiles import former_servers
-from cyborg_lite.db.profiles.rows import has_name, is_visible_to
+from cyborg_lite.db.profiles.profiles import has_name, is_visible_to
 from cyborg_lite.errors.arqs import InstanceDeviceLost
 from cyborg_lite.errors.profiles import (
     DeviceProfileDisabled,

@@ -19,9 +19,8 @@ from cyborg_lite.db.arqs.attach_handles import (
     list_handles_of_arqs,
     list_handles_of_bind,
 )
-from cyborg_lite.db.arqs.claiming import claim_handles
+from cyborg_lite.db.arqs.claiming import Allocated, claim_handles
 from cyborg_lite.db.arqs.history import NO_FAILURE, describe_failure, record_step
-from cyborg_lite.db.arqs.matching import Allocated
 from cyborg_lite.db.core.change import change, values_by_row
 from cyborg_lite.db.core.clock import now_ms, now_utc
 from cyborg_lite.db.core.incarnations import IS_QUARANTINED

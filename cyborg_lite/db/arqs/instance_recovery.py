@@ -26,7 +26,7 @@ from cyborg_lite.db.core.tables import (
     DeviceProfile,
 )
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.profiles.rows import has_name
+from cyborg_lite.db.profiles.profiles import has_name
 from cyborg_lite.model.arqs.arqs import Actor, State
 from cyborg_lite.model.arqs.instance_recovery import (
     ProfileOptions,

@@ -71,17 +71,13 @@ class OwnershipRule:
     card: str  # address, `vendor:product` or `*`
     owner: Owner
 
-    def covers_host(self, hostname: str) -> bool:
-        """Check whether the rule concerns a host."""
-        return fnmatchcase(hostname, self.host)
-
     def covers(self, hostname: str, address: str, ids: str) -> bool:
         """Check whether the rule concerns a card.
 
         :param ids: ``vendor:product`` in hex digits
         """
         names = (ANY_CARD, address.lower(), ids.lower())
-        return self.covers_host(hostname) and self.card in names
+        return fnmatchcase(hostname, self.host) and self.card in names
 
 
 @dataclass(frozen=True, slots=True)

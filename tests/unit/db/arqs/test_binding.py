@@ -11,7 +11,7 @@ from sqlalchemy import Connection, event, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import arqs, attach_handles, binding, release
-from cyborg_lite.db.arqs.matching import Allocated
+from cyborg_lite.db.arqs.claiming import Allocated
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, Device

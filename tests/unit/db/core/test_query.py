@@ -21,7 +21,7 @@ from cyborg_lite.db.core.tables import (
     Service,
 )
 from cyborg_lite.db.devices import deployables
-from cyborg_lite.db.profiles.rows import PROFILE
+from cyborg_lite.db.profiles.profiles import PROFILE
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile as Profile
 from cyborg_lite.model.queries import Page, Query

@@ -10,7 +10,7 @@ import pytest
 
 from cyborg_lite.db.arqs import arqs
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.profiles import profiles, rows
+from cyborg_lite.db.profiles import profiles
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.profiles import (
     DeviceProfileExists,
@@ -83,7 +83,7 @@ def test_hidden_profile_cannot_be_locked(database: Database) -> None:
     change = ProfileChange(('is_public',), is_public=False)
     database.write(profiles.update_profile, profile.uuid, change)
     with pytest.raises(DeviceProfileNotFound):
-        database.write(rows.lock_profile, profile.uuid, 'lab')
+        database.write(profiles.lock_profile, profile.uuid, 'lab')
 
 
 # --- changes of device profiles, and former names that still identify them ----------
