@@ -12,7 +12,6 @@ from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 
 from cyborg_lite.cmd.dbsync.online_migration import list_daemons_of_other_versions
 from cyborg_lite.cmd.support import address, database, message_keys
-from cyborg_lite.db.arqs import attach_handles
 from cyborg_lite.db.core import migration, online_migrations
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
@@ -113,19 +112,6 @@ def _check_online_migrations(conf: cfg.ConfigOpts) -> Result:
     return _warn(text if unfinished else '')
 
 
-def _check_unmanaged_functions(conf: cfg.ConfigOpts) -> Result:
-    if conf.nova.attaches_unmanaged:
-        return Result(Code.SUCCESS)
-    with database.open_database(conf) as db:
-        hosts = ', '.join(db.read(attach_handles.list_hosts_with_unmanaged_handles))
-    text = (
-        'Nova 34 detaches functions from their driver that must keep it. Binds of '
-        f'such functions fail on {hosts}. Set [nova] attaches_unmanaged '
-        'only if Nova reads the key managed of a handle.'
-    )
-    return _warn(text if hosts else '')
-
-
 class Checks(UpgradeCommands):
     """The upgrade checks; the details of a failed check name the remedy."""
 
@@ -146,8 +132,4 @@ class Checks(UpgradeCommands):
         ('Failed jobs', (_run, {'check': _check_failed_jobs})),
         ('Job types', (_run, {'check': _check_job_types})),
         ('Online data migrations', (_run, {'check': _check_online_migrations})),
-        (
-            'Functions that keep their driver',
-            (_run, {'check': _check_unmanaged_functions}),
-        ),
     )
