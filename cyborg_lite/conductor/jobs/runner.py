@@ -350,7 +350,7 @@ class JobRunner:
             self._awake.clear()
             try:
                 self._is_trusted = self._is_trusted or self._check()
-                is_complete = not self._is_trusted or self._lease_jobs()
+                is_complete = self._lease_jobs()
             except CyborgError as error:
                 LOG.error('Leasing jobs failed, retrying: %s', error.text)
                 is_complete, self._is_trusted = True, False
@@ -359,7 +359,12 @@ class JobRunner:
                 self._awake.wait(_POLL_INTERVAL * random.uniform(0.5, 1.0))
 
     def _lease_jobs(self) -> bool:
-        """Lease and run jobs; return False if others may be due for a free worker."""
+        """Lease and run jobs; return False if others may be due for a free worker.
+
+        Before the database is checked, only binds run whose deadline has passed. They
+        fail, which calls no host.
+        """
+        kinds = self._job_types
         with self._lock:
             free_workers = self._count_free_workers()
             shares = self._shares()
@@ -367,8 +372,11 @@ class JobRunner:
             self._has_waiting = free_workers <= 0 or bool(shares.full_hosts())
         if free_workers <= 0:
             return True
+        if not self._is_trusted:
+            kinds = tuple({OperationKind.BIND}.intersection(kinds))
+            shares = HostShares(0)
         jobs = self._database.write(
-            queue.lease_jobs, self.owner, free_workers, self._job_types, shares
+            queue.lease_jobs, self.owner, free_workers, kinds, shares
         )
         for job in jobs:
             self.run(job)

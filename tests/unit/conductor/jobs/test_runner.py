@@ -36,6 +36,7 @@ def handler(database: Database) -> ScriptedHandler:
 @pytest.fixture
 def runner(database: Database, handler: ScriptedHandler) -> Iterator[JobRunner]:
     handlers: dict[str, Handler] = {
+        OperationKind.BIND: handler,
         OperationKind.RELEASE: handler,
         OperationKind.NOVA_EVENT: handler,
     }
@@ -84,6 +85,18 @@ def test_runner_leases_no_job_before_check(
     runner.start(check)
     wait_and_stop(runner, handler)
     assert (answers, len(handler.jobs)) == ([], 1)
+
+
+def test_runner_fails_late_binds_before_check(
+    runner: JobRunner, handler: ScriptedHandler, database: Database
+) -> None:
+    """No agent says what it remembers, but Nova waits for the bind."""
+    for limit in (-1, 60_000):
+        new = NewJob(OperationKind.BIND, limit_ms=limit, host='cpu1')
+        database.write(queue.add_job, new)
+    runner.start(lambda: False)
+    wait_and_stop(runner, handler)
+    assert (len(handler.expired), handler.jobs) == (1, [])
 
 
 def test_runner_checks_database_after_its_failure(
