@@ -6,7 +6,8 @@ import random
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -228,6 +229,34 @@ class Cloud:
         """Set the clock of the database wrong by some seconds."""
         scheduler.find_scheduler().offsets[DATABASE] = seconds
         self.stepped_at = time.monotonic()
+
+    def save_database(self) -> None:
+        """Keep a copy of the database."""
+        self._copy_database('database.sqlite', 'copy.sqlite')
+
+    def restore_database(self) -> None:
+        """Put the copy back while no conductor and no agent runs."""
+        nodes = *CONDUCTORS, *HOSTS
+        for name in nodes:
+            self.kill_node(name)
+        self._copy_database('copy.sqlite', 'database.sqlite')
+        SimulatedDatabase.count_change()
+        for name in nodes:
+            self.start_node(name)
+
+    def count_incarnations(self) -> Mapping[str, int]:
+        """Return the number of incarnations, and of quarantines that have not ended."""
+        query = 'SELECT count(*), count(*) - count(began_at) FROM incarnations'
+        with closing(sqlite3.connect(self.directory / 'database.sqlite')) as opened:
+            counts = opened.execute(query).fetchone()
+        return dict(zip(('incarnations', 'quarantines'), counts, strict=True))
+
+    def _copy_database(self, source: str, target: str) -> None:
+        with (
+            closing(sqlite3.connect(self.directory / source)) as original,
+            closing(sqlite3.connect(self.directory / target)) as copy,
+        ):
+            original.backup(copy)
 
     # --- message bus ---
 

@@ -162,6 +162,11 @@ class SimulatedDatabase(Database):
         )
         return self._version, clock, *described
 
+    @classmethod
+    def count_change(cls) -> None:
+        """Count a change of jobs."""
+        SimulatedDatabase._version += 1
+
     def _count_changes(self) -> int:
         return sum(connection.total_changes for connection in self._opened)
 
@@ -169,7 +174,7 @@ class SimulatedDatabase(Database):
     def _open(self, connection: Any, _record: Any) -> None:
         connection.create_function('julianday', 1, _julianday)
         connection.create_function('strftime', 2, _strftime)
-        connection.create_function('count_job', 0, _count_job)
+        connection.create_function('count_job', 0, self.count_change)
         connection.create_function(REAL_CLOCK, 0, scheduler.read_real_time)
         self._opened.append(connection)
 
@@ -199,10 +204,6 @@ def watch_jobs(connection: sqlite3.Connection) -> None:
             f'CREATE TRIGGER jobs_{change[:6]} AFTER {change} ON jobs '
             'BEGIN SELECT count_job(); END'
         )
-
-
-def _count_job() -> None:
-    SimulatedDatabase._version += 1
 
 
 # Any, here and below: the library of SQLite.

@@ -22,6 +22,8 @@ from tests.simulation.weaknesses import PLANS, WEAKNESSES
 USERS: Final = 4
 _DURATION: Final = 100.0  # seconds with faults
 _LIMIT: Final = 900.0  # seconds until the cloud must be at rest after the last fault
+_RESTORING: Final = 4  # each fourth seed restores a copy of the database
+_RESTORED: Final = 300.0  # seconds after that, in which servers must keep their devices
 _POLL: Final = 5.0  # seconds
 _JOBS: Final = "SELECT kind, state, last_error FROM jobs WHERE kind <> 'audit'"
 _PERIODS: Final = 'SELECT arq_uuid FROM usage_periods ORDER BY arq_uuid'
@@ -77,8 +79,40 @@ def simulate(variant: Variant, directory: Path) -> Outcome:
     users.start(variant.users)
     disturbance.start()
     end = running.now + _DURATION
+    if seed % _RESTORING == 0:
+        # A host that has learned a later mark than the copy has begins the quarantine.
+        time.sleep(running.current.random.random() * _DURATION)
+        cloud.save_database()
     while running.now < end and not (variant.is_short and invariants.violations):
         time.sleep(_POLL)
+    if seed % _RESTORING == 0:
+        disturbance.end()
+        invariants.restore()
+        time.sleep(_RESTORED)
+        violations = [*invariants.violations, *users.violations]
+    else:
+        violations = _end(cloud, users, invariants, disturbance, variant)
+    facts = {
+        **users.counts,
+        **cloud.count_incarnations(),
+        'seconds': round(running.now),
+        'switches': running.switches,
+    }
+    trace = sorted([*disturbance.trace, *cloud.requests], key=_read_moment)
+    return Outcome(violations, facts, trace, [fault.number for fault in plan])
+
+
+def _end(
+    cloud: Cloud,
+    users: Users,
+    invariants: Invariants,
+    disturbance: Disturbance,
+    variant: Variant,
+) -> list[str]:
+    """Let the users and the faults end, and check the history.
+
+    :returns: the violations
+    """
     users.is_over = True
     violations = invariants.violations + users.violations
     if not (variant.is_short and violations):
@@ -93,13 +127,7 @@ def simulate(variant: Variant, directory: Path) -> Outcome:
         )
         violations = [*invariants.violations, *users.violations, *remainder]
         violations += map(str, check(history))
-    facts = {
-        **users.counts,
-        'seconds': round(running.now),
-        'switches': running.switches,
-    }
-    trace = sorted([*disturbance.trace, *cloud.requests], key=_read_moment)
-    return Outcome(violations, facts, trace, [fault.number for fault in plan])
+    return violations
 
 
 def _read_moment(line: str) -> float:

@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from cyborg_lite.agent.arqs.preparation import Preparation
 from cyborg_lite.agent.devices.device_threads import DeviceThreads
+from cyborg_lite.conductor.arqs.unowned_handles import UnownedHandles
 from cyborg_lite.db.arqs import binding, claiming
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
@@ -41,6 +42,11 @@ def _share_preparation() -> None:
 
     _replace(Preparation, '_accept', accept)
     _replace(binding, '_check_confirmed', _do_nothing)
+
+
+def _find_no_uses() -> None:
+    """Release handles without an ARQ in the database, whoever uses them."""
+    _replace(UnownedHandles, '_find_uses', lambda *_arguments: {})
 
 
 def _ignore_leases() -> None:
@@ -98,6 +104,7 @@ WEAKNESSES: Final[Mapping[str, Callable[[], None]]] = {
     'leaking-cards': _leak,
     'no-erasing': _forget_erasing,
     'shared-preparation': _share_preparation,
+    'no-uses': _find_no_uses,
     'no-leases': _ignore_leases,
     'no-comparison': _compare_nothing,
     'no-replay-guard': _accept_repetitions,
