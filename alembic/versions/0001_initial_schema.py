@@ -26,6 +26,8 @@ def upgrade() -> None:
     _create_services()
     _create_faults()
     _create_jobs()
+    _create_leases()
+    _create_notifications()
     _create_devices()
     _create_device_events()
     _create_cleanings()
@@ -137,6 +139,27 @@ def _create_jobs() -> None:
         sa.UniqueConstraint('kind', 'key'),
         sa.Index('ix_jobs_due', 'state', 'run_after'),
         sa.Index('ix_jobs_leased', 'state', 'lease_until'),
+    )
+
+
+def _create_leases() -> None:
+    _create(
+        'leases',
+        sa.Integer,
+        _not_null('name', sa.String(64), unique=True),
+        _not_null('owner', sa.String(255)),
+        _not_null('lease_until', sa.BigInteger),
+    )
+
+
+def _create_notifications() -> None:
+    _create(
+        'notifications',
+        _BIG,
+        _uuid(),
+        _not_null('event_type', sa.String(64)),
+        _not_null('payload', sa.JSON),
+        _not_null('created_at', sa.BigInteger),
     )
 
 

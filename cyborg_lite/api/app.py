@@ -100,6 +100,7 @@ def _build_context(
         refuse_failed_binds=conf.api.refuse_failed_binds,
         hold=Hold(conf.api.threads // _THREADS_PER_HOLD, stopping or threading.Event()),
         hold_bind=conf.api.hold_bind,
+        refuse_impossible_profiles=conf.api.refuse_impossible_profiles,
         device_type_availability=conf.api.device_type_availability,
         profile_limits=Limits(
             groups=conf.api.max_profile_groups,

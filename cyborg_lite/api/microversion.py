@@ -44,7 +44,7 @@ V2_4: Final = Microversion(2, 4)
 """ARQ states and histories, services, device health, jobs, explanations and pages."""
 
 V2_5: Final = Microversion(2, 5)
-"""Representation: JSON values, typed attributes, pages, generations."""
+"""Representation: ``fields``, JSON values, typed attributes, pages, generations."""
 
 V2_6: Final = Microversion(2, 6)
 """Language of device profiles: selectors, sets, alternatives and known keys only."""

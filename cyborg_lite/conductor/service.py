@@ -48,6 +48,7 @@ from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.hosts.hosts import HostService
 from cyborg_lite.conductor.hosts.liveness import LivenessMonitor
 from cyborg_lite.conductor.inventory.inventory import InventoryService
+from cyborg_lite.conductor.jobs.notifications import NotificationSender
 from cyborg_lite.conductor.jobs.operations import OperationService, Restart
 from cyborg_lite.conductor.jobs.purging import DEFAULT_RETENTION, Purger, Retention
 from cyborg_lite.conductor.jobs.runner import Handler, JobRunner, Workers, create_owner
@@ -81,12 +82,14 @@ from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.dispatcher import Dispatcher
 from cyborg_lite.rpc.interface import Agents
 from cyborg_lite.rpc.methods import CONDUCTOR as INTERFACE
+from cyborg_lite.rpc.notifications import NotificationBus
 from cyborg_lite.rpc.transport import Server, Transport, find_signer, serve
 from cyborg_lite.version import VERSION
 
 LOG = log.getLogger(__name__)
 
 _HEARTBEAT_INTERVAL: Final = 30.0  # seconds
+_SENDER_LEASE: Final = 30  # seconds until another conductor sends the notifications
 _DATABASE_INTERVAL: Final = 5.0  # seconds between attempts to connect at the start
 _CHECK_INTERVAL: Final = 30.0  # seconds between checks of a Placement that answers
 _RECHECK_INTERVAL: Final = 6.0  # the same after a failure
@@ -178,6 +181,7 @@ class Connections:
     placement: Placement
     nova: Nova
     glance: Glance | None = None  # None: no bitstreams are available
+    notifications: NotificationBus | None = None  # None: they are disabled
     limits: KeystoneLimits | None = None  # None: projects have no limits
     own_api: Transport | None = None  # to the API in this process; None: there is none
 
@@ -206,6 +210,7 @@ class ConductorSettings:
     new_status: DeviceStatus = DeviceStatus.ENABLED  # of new devices
     retention: Retention = DEFAULT_RETENTION
     alternative_lifetime: int = 5
+    max_backlog: int = 500_000  # notifications
     hardware_sets: HardwareSets = field(default_factory=HardwareSets)
     max_unbound_requests: int = 100  # of a project; -1: any number
     audit_rate: int = 50  # requests to Placement per second
@@ -438,7 +443,22 @@ class ConductorService:
             'faults': self._faults.run,
             'liveness': liveness.run,
             'audits': audits.run,
+            **self._build_sender(),
         }
+
+    def _build_sender(self) -> Mapping[str, Callable[[], None]]:
+        """Return the loop that sends notifications; empty if they are disabled."""
+        bus = self._connections.notifications
+        if bus is None:
+            return {}
+        sender = NotificationSender(
+            self._connections.database,
+            bus,
+            create_owner(_SENDER_LEASE),
+            self._settings.max_backlog,
+            self._metrics.count_notifications,
+        )
+        return {'notifications': partial(sender.run, self._stopping)}
 
     def _start_metrics(self) -> None:
         """Count calls of Placement, and serve the metrics if ports are configured.
@@ -486,6 +506,8 @@ class ConductorService:
         self._connections.transport.cleanup()
         if self._connections.own_api is not None:
             self._connections.own_api.cleanup()
+        if self._connections.notifications is not None:
+            self._connections.notifications.close()
         self._connections.database.close()
 
     def _send_heartbeats(self) -> None:

@@ -198,6 +198,16 @@ accelerator becomes an ARQ, so the option limits the cost of one request. Raise 
 for device profiles that need more.
 """,
     ),
+    cfg.BoolOpt(
+        'refuse_impossible_profiles',
+        default=False,
+        help="""
+Return 409 when a device profile is created or changed so that no resource provider of
+any host could serve one of its groups, even if all its resources were free; for example
+a group with two whole GPUs. Keep it false if device profiles are created before their
+hosts exist, or if Placement is not always reachable.
+""",
+    ),
     cfg.StrOpt(
         'device_type_availability',
         default='yes-no',

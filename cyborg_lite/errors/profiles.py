@@ -38,6 +38,16 @@ class DeviceProfileDisabled(Conflict):
     advice = 'Use another flavor, or enable the device profile.'
 
 
+class ImpossibleDeviceProfile(Conflict):
+    """No provider of any host could serve a group of the device profile."""
+
+    message = 'Device profile {name} can never fit. {reason}'
+    advice = (
+        'Request resources that a single provider has, or set [api] '
+        'refuse_impossible_profiles = false.'
+    )
+
+
 class DeviceProfileInUse(Conflict):
     """The device profile cannot be deleted or changed while ARQs use it."""
 

@@ -20,6 +20,7 @@ class Query:
     detailed: bool = False  # True: include values that are expensive to read
     cursor: str | None = None  # position of that row, instead of its uuid
     needs_cursor: bool = False  # True: the result is a `Page`
+    brief: bool = False  # True: omit the attributes of deployables
 
 
 _TIMES: Final = ('created_at', 'updated_at')

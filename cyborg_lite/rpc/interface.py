@@ -160,10 +160,14 @@ class Conductor(Protocol):
         self,
         context: RequestContext,
         new_profiles: Sequence[DeviceProfile],
+        *,
+        possible: bool = False,
     ) -> tuple[DeviceProfile, ...]:
         """Create all profiles or none; the database sets their ``created_at``.
 
+        :param possible: True: refuse profiles that no device can ever serve
         :raises DeviceProfileExists: a name or a uuid is taken
+        :raises ImpossibleDeviceProfile: no device can ever serve a profile
         """
 
     def list_device_profiles(
@@ -181,13 +185,16 @@ class Conductor(Protocol):
         uuid: str,
         change: ProfileChange,
         *,
+        possible: bool = False,
         generation: int | None = None,
     ) -> DeviceProfile:
         """Change a profile and return it; its former name stays an alias.
 
+        :param possible: True: refuse groups that no device can ever serve
         :param generation: that the profile must have; None: any
         :raises DeviceProfileNotFound: the profile does not exist
         :raises GenerationConflict: the profile has another generation
+        :raises ImpossibleDeviceProfile: no device can ever serve the profile
         :raises DeviceProfileExists: another profile has or had the new name
         :raises DeviceProfileHasAlternatives: new groups would delete the alternatives
         """

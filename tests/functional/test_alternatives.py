@@ -18,12 +18,13 @@ from cyborg_lite.conductor.profiles.device_profiles import AlternativeService
 from cyborg_lite.db.arqs import alternatives, arqs, binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import ProfilePromise
+from cyborg_lite.errors.profiles import ImpossibleDeviceProfile
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope
 from cyborg_lite.model.profiles.alternatives import apply_choice
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Group
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
-from tests.builders.alternatives import create_profile
+from tests.builders.alternatives import build_profile, create_profile
 from tests.builders.bind_rules import RULES
 from tests.builders.provider_rows import add_device
 from tests.builders.rows import OWNER, add_handles
@@ -130,6 +131,19 @@ def test_bind_records_alternative_that_nova_allocated(
     database.write(alternatives.store_choice, profile.uuid, (1,), 0)
     first = run_bind(cards, profile.name, cards.large)
     assert (first.state, first.alternative) == ('Bound', 0)
+
+
+def test_check_accepts_group_with_possible_alternative(
+    database: Database, cards: Cards
+) -> None:
+    explaining = ExplanationService(database, cards.host.placement)
+    impossible = {'resources:CUSTOM_NEVER_SEEN': '1'}
+    for options in ((impossible, cards.small_group), (cards.small_group, impossible)):
+        profile = build_profile((cards.large_group,), options)
+        explaining.check(profile)
+    profile = build_profile((cards.large_group,), (impossible, impossible))
+    with pytest.raises(ImpossibleDeviceProfile, match=r'groups\[1\]'):
+        explaining.check(profile)
 
 
 @dataclass

@@ -7,8 +7,10 @@ from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import profiles
+from cyborg_lite.errors.profiles import ImpossibleDeviceProfile
 from cyborg_lite.model.capacity.explanations import FitResult
 from cyborg_lite.model.inventory import typed_attributes
+from tests.builders.alternatives import build_profile
 from tests.builders.provider_rows import change_deployable
 from tests.builders.rows import add_handles
 from tests.builders.selector_fleets import (
@@ -71,8 +73,11 @@ def test_explain_selector_before_first_sync(
 ) -> None:
     explaining = ExplanationService(database, host.placement)
     group = compile_keys(selector='device.memory_mib >= 40GiB')
+    with pytest.raises(ImpossibleDeviceProfile, match='matches the selector'):
+        explaining.check(build_profile((group,)))
     large = add_deployable(database, host.name, 'large', LARGE)
     add_handles(database, large, 1)
+    explaining.check(build_profile((group,)))
     profile = create_profile(database, group)
     runner.sync(host.name)
     explanation = explaining.explain(None, profile.uuid, None)

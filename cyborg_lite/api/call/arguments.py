@@ -18,6 +18,7 @@ PAGING: Final = (*PAGES, 'sort_key', 'sort_dir')
 
 PREFIX: Final = 'name_prefix'
 
+_REPEATABLE: Final = 'fields'
 _MAX_ELEMENTS: Final = 1000
 _FILTER: Final = re.compile(r'filters(?:\[([0-9]{1,4})\])?\.(field|value)')
 _LIMIT: Final = re.compile(r'[0-9]{1,20}')
@@ -64,7 +65,9 @@ def _split_pairs(query_string: str) -> list[tuple[str, str]]:
 
 
 def _add(arguments: dict[str, str], name: str, value: str) -> None:
-    if name in arguments:
+    if name in arguments and name == _REPEATABLE:
+        value = f'{arguments[name]},{value}'
+    elif name in arguments:
         raise InvalidInput(reason=f'The query argument {name} is repeated.')
     arguments[name] = value
 

@@ -71,6 +71,9 @@ class Call:
     is_json_patch: bool = False  # the body is not yet a list of changes
     words: dict[str, tuple[str, ...]]  # arguments that are lists of known words
     generation: int | None = None  # that the object must have; None: any
+    # Fields that the client requests of the selectable views; None: all
+    fields: frozenset[str] | None = None
+    selectable: tuple[type[Any], ...] = ()
     until: Microversion = MAXIMUM  # the last one that has the path
     # Path of the created object or of the operation, without a leading slash
     location: str = ''
@@ -207,6 +210,10 @@ class Call:
     def select_filters(self, names: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Return a filter for each of the names that is an argument of the request."""
         return arguments.select_filters(self.arguments, names) | self.words
+
+    def selects(self, *names: str) -> bool:
+        """Return True if the response has at least one of the fields."""
+        return self.fields is None or not self.fields.isdisjoint(names)
 
     def _limit_page(self) -> None:
         """Lower the limit of a page, or set it, to the maximum of the service."""

@@ -25,6 +25,7 @@ import pecan
 import webob
 
 from cyborg_lite.api.call import arguments as input_arguments
+from cyborg_lite.api.call import field_selection
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.call.validation import Schema
@@ -172,6 +173,7 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
     newer: Mapping[Microversion, Collection[str]] = _NO_CHANGES,
     older: Mapping[Microversion, Collection[str]] = _NO_CHANGES,
     words: Mapping[str, type[enum.StrEnum]] = _NO_WORDS,
+    selectable: tuple[type[View], ...] = (),
     precondition: bool = False,
 ) -> Decorator:
     """Parse the query arguments and the body; refuse arguments that are not listed.
@@ -180,6 +182,7 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
     :param newer: further arguments, by the microversion that added them
     :param older: further arguments, by the last microversion that has them
     :param words: the known words of arguments that are lists of them since 2.5
+    :param selectable: views of the object whose fields ``fields`` may name since 2.5
     :param precondition: True: since 2.5 the header ``If-Match`` is evaluated
     """
     added, removed = _invert(newer), _invert(older)
@@ -191,9 +194,12 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
             for name in added | removed
             if added.get(name, MINIMUM) <= version <= removed.get(name, MAXIMUM)
         ]
+        if selectable and version >= V2_5:
+            extra.append(field_selection.ARGUMENT)
         call.parse_arguments((*arguments, *extra), filters)
         vocabulary = words if version >= V2_5 else {}
         call.words = input_arguments.parse_words(call.arguments, vocabulary)
+        _select_fields(call, selectable)
         call.parse_precondition(supported=precondition)
         if body is not None:
             call.parse_body(body)
@@ -204,6 +210,7 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
         newer=added,
         older=removed,
         words=words,
+        selectable=selectable,
         filters=filters,
         body=body,
         precondition=precondition,
@@ -215,3 +222,11 @@ def _invert(
 ) -> dict[str, Microversion]:
     """Return the microversion of each name."""
     return {name: version for version, group in names.items() for name in group}
+
+
+def _select_fields(call: Call, views: tuple[type[View], ...]) -> None:
+    """Store the fields of ``views`` that the client requests, if it names any."""
+    text = call.arguments.get(field_selection.ARGUMENT)
+    if text is not None:
+        fields = field_selection.parse_fields(text, views, call.microversion)
+        call.fields, call.selectable = fields, views

@@ -41,6 +41,7 @@ class ApiContext:
     refuse_failed_binds: bool
     hold: Hold
     hold_bind: int  # seconds
+    refuse_impossible_profiles: bool
     device_type_availability: str  # none, yes-no or number
 
 

@@ -34,6 +34,13 @@ from cyborg_lite.model.text import format_value
 _BINDING: Final = 'Binding or unbinding an ARQ'
 _DEVICE_LOST: Final = find_code(InstanceDeviceLost)
 _RESOLVED: Final = tuple(sorted({*RESOLVED_STATES, State.UNKNOWN}))
+_DETAILS: Final = (
+    'status_reason',
+    'error_code',
+    'state_times',
+    'deployable_uuid',
+    'device_uuid',
+)
 _EXACT: Final = ('hostname', 'device_rp_uuid', 'device_profile_name', 'project_id')
 
 
@@ -46,6 +53,7 @@ class ArqCollection(Resource):
         arguments=(*arguments.PAGING, 'instance', 'bind_state', 'arqs'),
         newer={V2_4: (*_EXACT, 'state')},
         words={'state': State},
+        selectable=(ArqView,),
     )
     def get(self, call: Call) -> ArqList:
         """List ARQs (accelerator requests).
@@ -149,14 +157,14 @@ class ArqResource(Resource):
 
     @expose()
     @requires('cyborg:arq:get_one')
-    @accepts()
+    @accepts(selectable=(ArqView,))
     def get(self, call: Call) -> ArqView:
         """Show an ARQ.
 
         The attach handle is set when the device is ready for the instance.
         """
         uuid = call.parse_identifier(self.identifier, ArqNotFound, 'The ARQ id')
-        query = Query(filters={'uuid': (uuid,)}, detailed=call.microversion >= V2_4)
+        query = Query(filters={'uuid': (uuid,)}, detailed=_needs_details(call))
         for arq in self.conductor.list_arqs(call.caller, query):
             return ArqView(arq)
         raise ArqNotFound(uuid=uuid)
@@ -234,6 +242,10 @@ class InstanceEvents(Resource):
         return EventList(steps, paging.build_next_link(call, query, steps))
 
 
+def _needs_details(call: Call) -> bool:
+    return call.microversion >= V2_4 and call.selects(*_DETAILS)
+
+
 def _needs_bind(call: Call) -> bool:
     """Check whether the client needs the result of a bind, and may wait for it."""
     return (
@@ -285,7 +297,7 @@ def _build_query(call: Call, instance: str | None) -> Query:
         raise InvalidInput(reason='Set only one of the arguments state and bind_state.')
     return paging.build_query(
         call,
-        call.microversion >= V2_4,
+        _needs_details(call),
         instance_uuid=None if instance is None else (instance,),
         uuid=identifiers
         and tuple(arguments.parse_uuid('arqs', text) for text in identifiers),

@@ -8,7 +8,7 @@ from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_4, V2_5
-from cyborg_lite.api.views.bitstreams import BitstreamList
+from cyborg_lite.api.views.bitstreams import BitstreamList, BitstreamView
 from cyborg_lite.model.queries import SORT_KEYS
 
 _FILTERS: Final = ('vendor', 'board', 'region', 'function')
@@ -23,6 +23,7 @@ class BitstreamCollection(Resource):
     @accepts(
         arguments=(*_FILTERS, 'deployable'),
         newer={V2_5: arguments.PAGING},
+        selectable=(BitstreamView,),
     )
     def get(self, call: Call) -> BitstreamList:
         """List the bitstreams in Glance.

@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from cyborg_lite.api.call import arguments, paging
@@ -51,6 +52,7 @@ class DeployableCollection(Resource):
             V2_7: (_DEVICE,),
         },
         older={V2_6: ('device_id',)},
+        selectable=(DeployableView,),
     )
     def get(self, call: Call) -> DeployableList:
         """List deployables.
@@ -64,6 +66,7 @@ class DeployableCollection(Resource):
             if name in values:
                 filters[name] = (arguments.parse_uuid(name, values[name]),)
         query = paging.build_query(call, **filters)
+        query = replace(query, brief=not call.selects('attributes'))
         records = self.conductor.list_deployables(call.caller, query)
         return DeployableList(records, paging.build_next_link(call, query, records))
 
@@ -73,7 +76,7 @@ class DeployableResource(Resource):
 
     @expose()
     @requires('cyborg:deployable:get_one')
-    @accepts()
+    @accepts(selectable=(DeployableView,))
     def get(self, call: Call) -> DeployableView:
         """Show a deployable.
 
@@ -84,7 +87,8 @@ class DeployableResource(Resource):
 
 
 def _find_deployable(resource: Resource, call: Call, uuid: str) -> DeployableRecord:
-    query = Query(filters={'uuid': (uuid,)})
+    brief = not call.selects('attributes')
+    query = Query(filters={'uuid': (uuid,)}, brief=brief)
     for deployable in resource.conductor.list_deployables(call.caller, query):
         return deployable
     raise DeployableNotFound(uuid=uuid)

@@ -88,6 +88,7 @@ class ProfileCollection(Resource):
     @accepts(
         arguments=(*arguments.PAGING, 'name'),
         newer={V2_4: _SWITCHES, V2_5: (arguments.PREFIX,)},
+        selectable=(ProfileView,),
     )
     def get(self, call: Call) -> ProfileList:
         """List device profiles.
@@ -147,7 +148,9 @@ class ProfileCollection(Resource):
         profiles = profile_body.parse_profiles(call, _find_limits(self, call))
         for profile in profiles:
             _warn_of_gpu_class(profile)
-        created = self.conductor.create_device_profiles(call.caller, profiles)
+        created = self.conductor.create_device_profiles(
+            call.caller, profiles, possible=self.context.refuse_impossible_profiles
+        )
         if len(created) == 1:
             call.location = f'v2/device_profiles/{created[0].uuid}'
             return ProfileView(created[0])
@@ -176,7 +179,7 @@ class ProfileResource(Resource):
 
     @expose()
     @requires('cyborg:device_profile:get_one')
-    @accepts()
+    @accepts(selectable=(ProfileView,))
     def get(self, call: Call) -> WrappedProfile:
         """Show a device profile.
 
@@ -210,6 +213,7 @@ class ProfileResource(Resource):
             call.caller,
             uuid,
             change,
+            possible=self.context.refuse_impossible_profiles,
             generation=call.generation,
         )
         _warn_of_gpu_class(profile)

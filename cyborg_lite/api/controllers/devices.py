@@ -15,6 +15,7 @@ from cyborg_lite.api.schemas import devices as schemas
 from cyborg_lite.api.views.devices import (
     DeviceConfigurationView,
     DeviceEventList,
+    DeviceEventView,
     DeviceList,
     DeviceModesView,
     DeviceView,
@@ -51,6 +52,7 @@ class DeviceCollection(Resource):
         filters=arguments.PAGING,
         newer={V2_4: _NEWER},
         words={'status': DeviceStatus, 'health': Health},
+        selectable=(DeviceView,),
     )
     def get(self, call: Call) -> DeviceList:
         """List devices.
@@ -60,7 +62,7 @@ class DeviceCollection(Resource):
         if 'status' in call.arguments:
             call.require_version(V2_3, 'The query argument status')
         filters = call.select_filters((*_EXACT, *_NEWER))
-        query = paging.build_query(call, call.microversion >= V2_4, **filters)
+        query = paging.build_query(call, _needs_arqs(call), **filters)
         records = self.conductor.list_devices(call.caller, query)
         return DeviceList(records, paging.build_next_link(call, query, records))
 
@@ -70,7 +72,7 @@ class DeviceResource(Resource):
 
     @expose()
     @requires('cyborg:device:get_one')
-    @accepts()
+    @accepts(selectable=(DeviceView,))
     def get(self, call: Call) -> DeviceView:
         """Show a device.
 
@@ -165,7 +167,7 @@ class DeviceResource(Resource):
 
     def _build_view(self, call: Call) -> DeviceView:
         filters = {'uuid': (call.parse_identifier(self.identifier, DeviceNotFound),)}
-        query = Query(filters=filters, detailed=call.microversion >= V2_4)
+        query = Query(filters=filters, detailed=_needs_arqs(call))
         for device in self.conductor.list_devices(call.caller, query):
             return DeviceView(device)
         raise DeviceNotFound(uuid=format_value(self.identifier))
@@ -247,6 +249,10 @@ class DisableDevice(_DeviceAction):
         self._set_status(call, DeviceStatus.MAINTAINING)
 
 
+def _needs_arqs(call: Call) -> bool:
+    return call.microversion >= V2_4 and call.selects('arqs', 'arqs_count')
+
+
 # Any: JSON.
 def _describe_configuration(
     configuration: reconfiguration.DeviceConfiguration,
@@ -308,7 +314,7 @@ class DeviceEvents(Resource):
     @expose()
     @requires('cyborg:device:get_events')
     @since(V2_7)
-    @accepts(arguments=arguments.PAGES)
+    @accepts(arguments=arguments.PAGES, selectable=(DeviceEventView,))
     def get(self, call: Call) -> DeviceEventList:
         """List the events of a device, the latest first.
 

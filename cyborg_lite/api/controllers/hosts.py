@@ -18,6 +18,7 @@ from cyborg_lite.api.views.hosts import (
     HostTopologyView,
     HostView,
     ServiceList,
+    ServiceView,
 )
 from cyborg_lite.errors.hosts import HostNotFound, ServiceNotFound
 from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR, HostSummary, ServiceState
@@ -37,6 +38,7 @@ class HostCollection(Resource):
     @accepts(
         arguments=(*arguments.PAGING, 'name', 'agent_state'),
         words={'agent_state': ServiceState},
+        selectable=(HostView,),
     )
     def get(self, call: Call) -> HostList:
         """List hosts with an agent or devices, by name.
@@ -60,7 +62,7 @@ class HostResource(Resource):
     @expose()
     @requires('cyborg:host:get_one')
     @since(V2_7)
-    @accepts()
+    @accepts(selectable=(HostView,))
     def get(self, call: Call) -> HostView:
         """Show a host.
 
@@ -129,7 +131,7 @@ class HostTopologyResource(Resource):
     @expose()
     @requires('cyborg:host:get_topology')
     @since(V2_7)
-    @accepts()
+    @accepts(selectable=(HostTopologyView,))
     def get(self, call: Call) -> HostTopologyView:
         """Show the topology of a host.
 
@@ -153,6 +155,7 @@ class ServiceCollection(Resource):
         newer={V2_7: ('hostname',)},
         older={V2_6: (_FORMER_NAME,)},
         words={'state': ServiceState},
+        selectable=(ServiceView,),
     )
     def get(self, call: Call) -> ServiceList:
         """List the daemons of the service.

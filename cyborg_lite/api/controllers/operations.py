@@ -42,6 +42,7 @@ class OperationCollection(Resource):
     @accepts(
         arguments=(*arguments.PAGING, *_WORDS, *_EXACT),
         words=_WORDS,
+        selectable=(OperationView,),
     )
     def get(self, call: Call) -> OperationList:
         """List operations.
@@ -76,7 +77,7 @@ class OperationResource(Resource):
     @expose()
     @requires('cyborg:operation:get_one')
     @since(V2_7)
-    @accepts(arguments=('wait',))
+    @accepts(arguments=('wait',), selectable=(OperationView,))
     def get(self, call: Call) -> OperationView:
         """Show an operation.
 
@@ -153,7 +154,7 @@ class JobResource(Resource):
     @expose()
     @requires('cyborg:job:get_one')
     @since(V2_4)
-    @accepts()
+    @accepts(selectable=(JobView,))
     def get(self, call: Call) -> JobView:
         """Show a programming job.
 

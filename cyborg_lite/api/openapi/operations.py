@@ -32,7 +32,7 @@ def build_operation(route: Route, schemas: ViewSchemas) -> Document:
         'description': route.description,
         'tags': [route.path.split('/')[2] if route.rule else 'versions'],
         'security': _build_security(route),
-        'parameters': build_parameters(route),
+        'parameters': build_parameters(route, schemas.newest),
         'responses': build_responses(route, schemas),
         'x-openstack': extension,
     }

@@ -7,7 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from cyborg_lite.api import microversion
-from cyborg_lite.api.call import call
+from cyborg_lite.api.call import call, field_selection
 from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, V2_5, Microversion
 from cyborg_lite.api.openapi.routes import Route
 from cyborg_lite.api.openapi.view_schemas import describe_versions
@@ -59,8 +59,13 @@ def build_headers(version: Microversion | None) -> dict[str, Document]:
     return {microversion.HEADER: version_header, REQUEST_ID: _REQUEST_ID_HEADER}
 
 
-def build_parameters(route: Route) -> list[Document]:
-    """Return the parameters of an operation."""
+def build_parameters(
+    route: Route, newest: Microversion = microversion.MAXIMUM
+) -> list[Document]:
+    """Return the parameters of an operation.
+
+    :param newest: newest microversion that the document describes
+    """
     names = [REQUEST_ID] if route.path == '/' else [microversion.HEADER, REQUEST_ID]
     shared = [{'$ref': f'#/components/parameters/{name}'} for name in names]
     conditions = [_IF_MATCH_HEADER] if route.precondition else []
@@ -70,6 +75,7 @@ def build_parameters(route: Route) -> list[Document]:
             for name in list_path_names(route.path)
         ),
         *_list_query_parameters(route),
+        *_list_field_parameters(route, newest),
         *conditions,
         *shared,
     ]
@@ -107,6 +113,24 @@ def _list_sort_keys(route: Route) -> list[str]:
     keys = SORT_KEYS[route.path.rpartition('/')[2]]
     former = [name for name in route.older if name == 'host' and 'hostname' in keys]
     return [*keys, *former]
+
+
+def _list_field_parameters(route: Route, newest: Microversion) -> Iterator[Document]:
+    if route.selectable:
+        names = {
+            name
+            for view in route.selectable
+            for name in field_selection.list_fields(view, newest)
+        }
+        items = {'type': 'string', 'enum': sorted(names)}
+        yield {
+            'in': 'query',
+            'name': field_selection.ARGUMENT,
+            'x-openstack': {'min-ver': str(V2_5)},
+            'description': 'Fields that the response has. Repeat the argument, or '
+            'separate names by commas. Links of objects are always present.',
+            'schema': {'type': 'array', 'items': items, 'minItems': 1},
+        }
 
 
 def _build_filter(side: str, schema: Document) -> Document:

@@ -70,6 +70,10 @@ def _build_success(
     if view_schemas:
         is_single = len(view_schemas) == 1
         schema = view_schemas[0] if is_single else {'oneOf': view_schemas}
+        if route.selectable:
+            build = schemas.build_partial_schema
+            partial = [build(view, route.selectable) for view in views]
+            schema = {'anyOf': [*view_schemas, *partial]}
         content: Document = {'schema': schema}
         sample = examples.load_sample(route.operation_id)
         # The sample is of the newest microversion.

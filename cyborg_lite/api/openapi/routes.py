@@ -64,6 +64,7 @@ class Route:
     older: Mapping[str, Microversion] = field(default_factory=dict)
     filters: Collection[str] = ()
     body: Schema | None = None
+    selectable: Collection[type[Any]] = ()  # views whose fields may be selected
     precondition: bool = False  # True: If-Match is evaluated
 
     @property
@@ -113,6 +114,7 @@ def list_routes(version: Microversion | None = None) -> Iterator[Route]:
                 newer=newer,
                 older=older,
                 words=route.words if version >= V2_5 else {},
+                selectable=route.selectable if version >= V2_5 else (),
                 precondition=route.precondition and version >= V2_5,
             )
 

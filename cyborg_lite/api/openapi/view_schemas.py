@@ -2,12 +2,13 @@
 """JSON Schemas of the views and of the bodies of requests."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from wsme import types
 
+from cyborg_lite.api.call.field_selection import LINKS
 from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, Microversion
 from cyborg_lite.api.views.shapes import (
     Shape,
@@ -75,6 +76,39 @@ class ViewSchemas:
             values = self.build_schema(kind.value_type)
             return {'type': 'object', 'additionalProperties': values}
         return dict(_PLAIN[kind])
+
+    def build_partial_schema(
+        self, view: type[Any], selectable: Collection[type[Any]]
+    ) -> Document:
+        """Return the schema of a response with some fields of its objects.
+
+        :param view: the view of an object, or a view that contains one
+        :param selectable: the views of objects whose fields a client may select
+        """
+        name = f'Partial{_find_name(view)}'
+        if name not in self.components:
+            schema = self._build_object(view)
+            if view in selectable:
+                schema['required'] = [*{LINKS}.intersection(schema['required'])]
+            else:
+                schema['properties'] |= self._build_partial_fields(view, selectable)
+            self.components[name] = schema
+        return {'$ref': f'#/components/schemas/{name}'}
+
+    def _build_partial_fields(
+        self, view: type[Any], selectable: Collection[type[Any]]
+    ) -> dict[str, Document]:
+        """Return the schemas of the fields that contain selectable objects."""
+        schemas = {}
+        for attribute in types.list_attributes(view):
+            kind = attribute.datatype
+            is_list = isinstance(kind, types.ArrayType)
+            element = kind.item_type if is_list else kind
+            if element in selectable:
+                schema = self.build_partial_schema(element, selectable)
+                schema = {'type': 'array', 'items': schema} if is_list else schema
+                schemas[attribute.name] = schema
+        return schemas
 
     def add_body(self, operation_id: str, schema: Mapping[str, Any]) -> Document:
         """Add the schema of the body of an operation, and return its reference.

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Mapping
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, cast
+from typing import Any, Final, NamedTuple, cast
 
 from wsme import types
 
@@ -26,27 +26,46 @@ from cyborg_lite.api.views.shapes import (
 )
 from cyborg_lite.api.views.view import View
 
+# Clients choose the fields of a response, so the number of encoders needs a limit.
+_MAX_ENCODERS: Final = 1024
+
+
+class _Form(NamedTuple):
+    """Form of a response: microversion and fields."""
+
+    version: Microversion
+    fields: frozenset[str] | None  # that the client requests; None: all
+    selectable: tuple[type[View], ...]  # the views to which ``fields`` applies
+
+    # Any: WSME is untyped.
+    def list_fields(self, view: type[View]) -> list[tuple[str, Any]]:
+        """Return the name and the type of each field that a view has in the form."""
+        names = self.fields if view in self.selectable else None
+        return [
+            (attribute.name, attribute.datatype)
+            for attribute in types.list_attributes(view)
+            if has_field(attribute.datatype, self.version)
+            and (names is None or attribute.name in names)
+        ]
+
 
 def encode(view: View, call: Call) -> dict[str, Any]:
-    """Return the JSON object of a view."""
+    """Return the JSON object of a view, with the fields that the call requests."""
+    form = _Form(call.microversion, call.fields, call.selectable)
     # Any: mypy compares the method for the hash of instances, not that of the class.
-    encoder = _compile_view(cast(Any, type(view)), call.microversion)
+    encoder = _compile_view(cast(Any, type(view)), form)
     content: dict[str, Any] = encoder(view.item, call)
     return content
 
 
-@functools.cache
-def _compile_view(view: type[View], version: Microversion) -> Convert:
+@functools.lru_cache(_MAX_ENCODERS)
+def _compile_view(view: type[View], form: _Form) -> Convert:
     """Return the function that encodes an object of the model."""
-    kinds = {
-        attribute.name: attribute.datatype
-        for attribute in types.list_attributes(view)
-        if has_field(attribute.datatype, version)
-    }
+    kinds = dict(form.list_fields(view))
     template = dict.fromkeys(kinds)  # the keys have the order of the fields
     optional = [name for name, kind in kinds.items() if read_optional(kind)]
     # Most values need no call. A list of fields for each way to a value saves them.
-    plain, converted, rendered = _sort_fields(view, kinds, version)
+    plain, converted, rendered = _sort_fields(view, kinds, form)
 
     def encode_object(item: Any, call: Call) -> dict[str, Any] | None:
         if item is None:
@@ -67,7 +86,7 @@ def _compile_view(view: type[View], version: Microversion) -> Convert:
 
 
 def _sort_fields(
-    view: type[View], kinds: Mapping[str, Any], version: Microversion
+    view: type[View], kinds: Mapping[str, Any], form: _Form
 ) -> tuple[
     list[tuple[str, str]], list[tuple[str, str, Convert]], list[tuple[str, Convert]]
 ]:
@@ -78,7 +97,7 @@ def _sort_fields(
     plain, converted, rendered = [], [], []
     for name, kind in kinds.items():
         attribute = read_source(kind) or name
-        convert = _compile_kind(kind, version)
+        convert = _compile_kind(kind, form)
         render = getattr(view, f'render_{name}', None)
         if render is None and '.' in attribute:
             render = _build_reader(attribute)
@@ -103,18 +122,18 @@ def _chain(render: Convert, convert: Convert | None) -> Convert:
     return lambda item, call: convert(render(item, call), call)
 
 
-def _compile_kind(kind: Any, version: Microversion) -> Convert | None:
+def _compile_kind(kind: Any, form: _Form) -> Convert | None:
     """Return the conversion of values of a WSME type; None: they are JSON already."""
     kind = resolve_wsme_type(kind)
     if types.iscomplex(kind):
-        return _compile_view(kind, version)
+        return _compile_view(kind, form)
     if isinstance(kind, Shape):
-        convert = kind.compile(version, lambda kind: _compile_kind(kind, version))
+        convert = kind.compile(form.version, lambda kind: _compile_kind(kind, form))
         return _pass_unset(convert) if convert and kind.optional else convert
     if isinstance(kind, types.ArrayType):
-        return _convert_list(_compile_kind(kind.item_type, version))
+        return _convert_list(_compile_kind(kind.item_type, form))
     if isinstance(kind, types.DictType):
-        return _convert_dict(_compile_kind(kind.value_type, version))
+        return _convert_dict(_compile_kind(kind.value_type, form))
     return _convert_time if kind is datetime else None
 
 

@@ -35,7 +35,7 @@ from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.reconfiguration import HardwareSets, parse_hardware_sets
 from cyborg_lite.model.hosts.services import CONDUCTOR, ServiceState
-from cyborg_lite.rpc import transport
+from cyborg_lite.rpc import notifications, transport
 from cyborg_lite.rpc.security.keys import Role
 from cyborg_lite.rpc.upgrade_levels import Pins
 from cyborg_lite.version import VERSION
@@ -103,6 +103,11 @@ def _connect(conf: cfg.ConfigOpts, own_api: transport.Transport | None) -> Conne
             placement=Placement.from_config(conf),
             nova=Nova.from_config(conf),
             glance=Glance.from_config_if_set(conf),
+            notifications=notifications.connect(
+                conf, conf.notifications.topic, conf.host
+            )
+            if conf.notifications.enabled
+            else None,
             limits=KeystoneLimits.from_config_if_enabled(conf),
             own_api=own_api,
         )
@@ -164,6 +169,7 @@ def build(
             arq_history=conf.conductor.arq_history_retention,
         ),
         alternative_lifetime=conf.conductor.alternative_lifetime,
+        max_backlog=conf.notifications.max_backlog,
         hardware_sets=read_hardware_sets(conf.conductor.hardware_sets),
         max_unbound_requests=conf.limits.max_unbound_requests,
     )

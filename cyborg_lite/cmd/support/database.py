@@ -31,6 +31,7 @@ def from_configuration(conf: cfg.ConfigOpts) -> Database:
     return Database(
         section.connection,
         max_pool_size=section.max_pool_size,
+        notifies=conf.notifications.enabled,
         **options,
     )
 

@@ -18,7 +18,7 @@ from cyborg_lite.db.capacity import provider_capacity
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.errors.profiles import DeviceProfileNotFound
+from cyborg_lite.errors.profiles import DeviceProfileNotFound, ImpossibleDeviceProfile
 from cyborg_lite.model.bitstreams.choice import RegionProperties, parse_query
 from cyborg_lite.model.capacity import fitting
 from cyborg_lite.model.capacity.device_types import DeviceType, summarize_types
@@ -248,6 +248,29 @@ class ExplanationService:
         return tuple(
             item for item in summary if item.device_profiles or project_id is None
         )
+
+    def check(self, profile: DeviceProfile) -> None:
+        """Check that a provider could serve each group if it were free.
+
+        A group is impossible if all of its alternatives are impossible, too.
+
+        :raises ImpossibleDeviceProfile: no provider can ever serve one of the groups
+        :raises ServiceUnavailable: Placement or Glance does not answer
+        """
+        options = [list_options(profile, i) for i in range(len(profile.groups))]
+        providers = self._finder.find([*chain.from_iterable(options)], free=False)
+        reasons = {
+            reason.group: reason.text
+            for reason in fitting.list_impossible_groups(*providers)
+        }
+        impossible, number = [], 0  # of the first option of a group
+        for index, group in enumerate(options):
+            if all(i in reasons for i in range(number, number + len(group))):
+                impossible.append(f'groups[{index}]: {reasons[number]}')
+            number += len(group)
+        if impossible:
+            reason = ' '.join(impossible)
+            raise ImpossibleDeviceProfile(name=profile.name, reason=reason)
 
     def _list_hosts(self, hostname: str | None) -> frozenset[str]:
         hosts = frozenset(self._database.read(device_owners.list_hosts))

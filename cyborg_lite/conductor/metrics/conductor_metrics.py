@@ -65,6 +65,9 @@ class Metrics:
         self._findings = self._add_counter(
             'audit_findings', 'Findings of audits; each audit counts again.', 'problem'
         )
+        self._notifications = self._add_counter(
+            'notifications', 'Notifications for other services.', 'result'
+        )
         self._bind_seconds = Histogram(
             'cyborg_lite_bind_seconds',
             'Time from the acceptance of a bind to its end.',
@@ -140,6 +143,13 @@ class Metrics:
     def count_finding(self, problem: str) -> None:
         """Count a finding of an audit."""
         self._findings.labels(problem).inc()
+
+    def count_notifications(self, result: str, number: int) -> None:
+        """Count notifications for other services.
+
+        :param result: one of few
+        """
+        self._notifications.labels(result).inc(number)
 
     def count_refused_message(self, reason: str) -> None:
         """Count a message without a valid signature.

@@ -15,7 +15,7 @@ from cyborg_lite.db.capacity import provider_capacity
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import devices
 from cyborg_lite.db.devices.cleanings import list_unclean_units
-from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.db.jobs import administration, outbox, queue
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.attention import AttentionKind
@@ -77,6 +77,13 @@ _CAPACITY: Final[Families] = {
     ),
     'arqs': ('ARQs.', ('state',)),
     'services': ('Daemons.', ('binary', 'state')),
+}
+_NOTIFICATIONS: Final[Families] = {
+    'notifications_waiting': ('Notifications that are not sent.', ()),
+    'notification_age_seconds': (
+        'Age of the oldest notification that is not sent; 0 if none waits.',
+        (),
+    ),
 }
 _ATTENTION: Final[Families] = {
     'attention': (
@@ -154,6 +161,9 @@ def build_collectors(
         DatabaseCollector(database, 'Job', _JOBS, _read_jobs),
         DatabaseCollector(database, 'Device', _DEVICES, read_devices),
         DatabaseCollector(database, 'Capacity', _CAPACITY, _read_capacity),
+        DatabaseCollector(
+            database, 'Notification', _NOTIFICATIONS, _read_notifications
+        ),
         DatabaseCollector(database, 'Attention', _ATTENTION, _read_attention),
     )
 
@@ -212,6 +222,12 @@ def _read_capacity(database: Database) -> Samples:
         for service_state in ServiceState:
             key = binary, service_state.value
             yield 'services', key, services.get(key, 0)
+
+
+def _read_notifications(database: Database) -> Samples:
+    backlog = database.read(outbox.read_backlog)
+    yield 'notifications_waiting', (), backlog.count
+    yield 'notification_age_seconds', (), backlog.age
 
 
 def _read_attention(database: Database) -> Samples:

@@ -51,8 +51,12 @@ class DeviceProfileService:
         self,
         context: RequestContext,
         new_profiles: Sequence[DeviceProfile],
+        *,
+        possible: bool = False,
     ) -> tuple[DeviceProfile, ...]:
         """Create all of the profiles or none."""
+        for profile in new_profiles if possible else ():
+            self.explanations.check(profile)
         created = self.database.write(profiles.create_profiles, new_profiles)
         self.wake()
         return created
@@ -90,10 +94,14 @@ class DeviceProfileService:
         uuid: str,
         change: ProfileChange,
         *,
+        possible: bool = False,
         generation: int | None = None,
     ) -> DeviceProfile:
         """Change a profile and return it."""
         project = viewing_project(context)
+        if possible and 'groups' in change.fields:
+            preview = profiles.preview_change
+            self.explanations.check(self.database.read(preview, uuid, change, project))
         profile = self.database.write(
             profiles.update_profile, uuid, change, project, generation
         )

@@ -52,6 +52,7 @@ from cyborg_lite.db.core.tables import (
     Service,
 )
 from cyborg_lite.db.devices.devices import describe_loss, is_lost
+from cyborg_lite.db.jobs import outbox
 from cyborg_lite.db.profiles import former_servers
 from cyborg_lite.db.profiles.profiles import has_name, is_visible_to
 from cyborg_lite.errors.arqs import InstanceDeviceLost
@@ -292,6 +293,7 @@ def _insert_arqs(
     """
     stored = [{**row, **further} for row, further in zip(rows, columns, strict=True)]
     change(session, _CREATE, stored)
+    outbox.add_new_arqs(session, [row['uuid'] for row in rows])
 
 
 def _check_restorable(

@@ -29,6 +29,7 @@ from cyborg_lite.db.core.query import Collection, list_page
 from cyborg_lite.db.core.records import AnyRow, Record
 from cyborg_lite.db.core.tables import Arq
 from cyborg_lite.db.core.tables import ArqEvent as Row
+from cyborg_lite.db.jobs import outbox
 from cyborg_lite.errors.arqs import ArqNotFound
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.registry import find_code
@@ -86,6 +87,7 @@ def record_step(
     """
     if stepping := list(uuids):
         change(session, _INSERT, _build_values(stepping, step, actor, error))
+        outbox.add_step(session, stepping, step)
 
 
 def record_refused_bind(

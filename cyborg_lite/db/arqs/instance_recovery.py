@@ -25,7 +25,7 @@ from cyborg_lite.db.core.tables import (
     Device,
     DeviceProfile,
 )
-from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs import outbox, queue
 from cyborg_lite.db.profiles.profiles import has_name
 from cyborg_lite.model.arqs.arqs import Actor, State
 from cyborg_lite.model.arqs.instance_recovery import (
@@ -186,6 +186,7 @@ def _rebuild(session: Session, step: RecoveryStep) -> None:
         if arq.unit is not None:
             _give_unit(session, arq, arq.unit)
     uuids = [arq.uuid for arq in step.arqs]
+    outbox.add_new_arqs(session, uuids)
     record_step(session, uuids, RECOVERED, Actor.CONDUCTOR)
     record_step(session, uuids, State.BOUND, Actor.CONDUCTOR)
 

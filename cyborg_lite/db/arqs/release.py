@@ -28,7 +28,7 @@ from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.tables import Arq, AttachHandle
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.jobs import operations, queue
+from cyborg_lite.db.jobs import operations, outbox, queue
 from cyborg_lite.db.profiles import former_servers
 from cyborg_lite.errors.arqs import ArqNotFound
 from cyborg_lite.errors.base import CyborgError
@@ -250,6 +250,7 @@ def _delete(
     deleting = {handle.arq_uuid for handle in handles}
     deleted = [uuid for uuid in uuids if uuid not in deleting]
     if deleted:
+        outbox.add_deletions(session, Arq.uuid.in_(deleted))
         change(session, _DELETE, {'uuids': deleted})
     if deleting:
         # The ARQ leaves its instance at once: an instance that is evacuated gets new
@@ -370,6 +371,7 @@ def record_release(session: Session, job: Job, handle: AllocatedHandle) -> None:
 def _record_released(session: Session, arq_uuid: str) -> None:
     owner = Arq.uuid == arq_uuid
     is_deleted = and_(owner, Arq.state == State.DELETING)
+    outbox.add_deletions(session, is_deleted)
     if not change(session, delete(Arq).where(is_deleted)):
         failed = and_(owner, Arq.state == State.UNBIND_FAILED)
         unbound = {

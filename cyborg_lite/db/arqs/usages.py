@@ -27,6 +27,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_ms, read_now_ms
 from cyborg_lite.db.core.tables import Arq, UsagePeriod
+from cyborg_lite.db.jobs import outbox
 from cyborg_lite.errors.arqs import UsageTooLarge
 from cyborg_lite.model.arqs.usages import MAX_ROWS, UnitUsage, UsageQuery, UsageReport
 
@@ -51,7 +52,8 @@ def end_periods(session: Session, uuids: Sequence[str]) -> None:
     The caller has locked the rows, and deletes them or sets ``bound_at`` to NULL in the
     same transaction.
     """
-    change(session, _END, {'uuids': uuids})
+    if change(session, _END, {'uuids': uuids}):
+        outbox.add_uses(session, uuids)
 
 
 def sum_usages(session: Session, query: UsageQuery) -> UsageReport:

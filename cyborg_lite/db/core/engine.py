@@ -56,6 +56,9 @@ T = TypeVar('T')
 
 _WRITER, _READER = 'writer', 'reader'
 
+NOTIFIES: Final = 'notifies'
+"""Key of ``Session.info``; its value is True if changes write notifications."""
+
 _STORE_CALL: Final = insert(ReceivedCall).values(received_at=now_utc())
 
 _RECONNECT_TIMEOUT: Final = 1.5  # seconds; then the caller gets ServiceUnavailable
@@ -73,12 +76,14 @@ class Database:
         connection: str,
         *,
         max_pool_size: int = 16,
+        notifies: bool = False,
         **options: Any,  # of various types
     ) -> None:
         """Check the URL and store the options.
 
         :param max_pool_size: connections that stay open; at most twice as many are used
             at once, unless the options contain ``max_overflow``
+        :param notifies: changes write notifications; see outbox.py
         :param options: other options of the section ``[database]`` of oslo.db
         :raises ConfigurationError: ``connection`` is not a URL of a supported database
         """
@@ -88,6 +93,7 @@ class Database:
             'max_overflow': options.pop('max_overflow', max_pool_size),
             'pool_timeout': options.pop('pool_timeout', 5),
         }
+        self._notifies = notifies
         self._options = options
         self._lock = threading.Lock()
         # The facade of oslo.db, which has no types. None: no transaction yet.
@@ -174,6 +180,7 @@ class Database:
             committing = False
             engine = self._start()[side]
             with engine.connect() as connection, _open(connection) as session:
+                session.info[NOTIFIES] = self._notifies
                 if side == _WRITER and received.call:
                     received.store(connection)
                 result = work(session, *args, **kwargs)

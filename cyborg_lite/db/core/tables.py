@@ -612,6 +612,27 @@ class DeviceEvent(Base):
     at: Mapped[datetime] = mapped_column(default=now, index=True)
 
 
+class Notification(_Identified, Base):
+    """A notification that is not sent yet. The row is deleted when it is sent."""
+
+    __tablename__ = 'notifications'
+
+    id: Mapped[int] = mapped_column(BIG, primary_key=True)
+    event_type: Mapped[str] = mapped_column(String(64))
+    payload: Mapped[dict[str, Any]] = mapped_column(JSON)
+    created_at: Mapped[int] = mapped_column(BigInteger)  # milliseconds, as of a job
+
+
+class Lease(Base):
+    """Work that only one conductor does at a time."""
+
+    __tablename__ = 'leases'
+
+    name: Mapped[str] = mapped_column(String(64), unique=True)
+    owner: Mapped[str] = mapped_column(String(255))
+    lease_until: Mapped[int] = mapped_column(BigInteger)  # milliseconds, as of a job
+
+
 class Incarnation(Base):
     """An incarnation of the database after a restore; see model/hosts/incarnations.py.
 

@@ -79,12 +79,14 @@ _ATTRIBUTE: Final = Record(Attribute, AttributeRow)
 def list_deployables(session: Session, query: Query) -> tuple[DeployableRecord, ...]:
     """Return the deployables that match the query, with attributes, in two SELECTs.
 
+    A brief query takes one SELECT and returns no attributes.
+
     :raises InvalidInput: an unknown filter, sort key or marker
     """
 
     def read(page: Query) -> ConvertibleRows[DeployableRecord]:
         rows = select_page(session, _DEPLOYABLE.select(), page, _DEPLOYABLES)
-        attributes = _attributes(session, page) if rows else {}
+        attributes = _attributes(session, page) if rows and not query.brief else {}
         return rows, lambda row: _DEPLOYABLE.read(
             row, attributes=tuple(attributes.get(row.row_id, ()))
         )

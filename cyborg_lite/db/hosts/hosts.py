@@ -36,7 +36,7 @@ from cyborg_lite.db.core.tables import (
 from cyborg_lite.db.devices import cleanings, hold
 from cyborg_lite.db.inventory import agents, device_events
 from cyborg_lite.db.inventory.handles import list_owners
-from cyborg_lite.db.jobs import administration, operations, queue
+from cyborg_lite.db.jobs import administration, operations, outbox, queue
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.errors.arqs import HandlesContended
 from cyborg_lite.errors.base import InvalidInput
@@ -299,6 +299,7 @@ def _delete_handles(session: Session, host: str, handles: Collection[str]) -> No
     owner = Arq.uuid.in_(owners)
     _record_unbound(session, owner & (Arq.state == State.UNBIND_FAILED))
     is_deleted = and_(owner, Arq.state == State.DELETING)
+    outbox.add_deletions(session, is_deleted)
     change(session, delete(Arq).where(is_deleted))
 
 

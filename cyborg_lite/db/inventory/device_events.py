@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
+    Label,
     String,
     and_,
     case,
@@ -25,13 +26,14 @@ from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.clock import now_utc
 from cyborg_lite.db.core.query import Collection, list_page
 from cyborg_lite.db.core.records import Record
-from cyborg_lite.db.core.tables import Device, now
+from cyborg_lite.db.core.tables import Deployable, Device, now
 from cyborg_lite.db.core.tables import DeviceEvent as Event
 from cyborg_lite.db.core.tables import DeviceEvent as Row
-from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs import outbox, queue
 from cyborg_lite.errors.devices import DeviceNotFound
 from cyborg_lite.model.devices.events import DeviceEvent, DeviceEventKind, EventDetails
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
+from cyborg_lite.model.notifications import DEVICE_EVENT_TYPES, DevicePayload
 from cyborg_lite.model.queries import LATEST_FIRST, Query
 
 _COLUMNS: Final = (
@@ -50,6 +52,7 @@ SERIAL: Final = case(
 """SQL for the serial number of a device; empty: it has none."""
 _KEPT_KINDS: Final = (DeviceEventKind.QUARANTINED, DeviceEventKind.QUARANTINE_ENDED)
 _NO_DETAILS: Final = EventDetails()
+_PAYLOAD: Final = Record(DevicePayload, Device, host=Device.hostname)
 _EVENT: Final = Record(DeviceEvent, Row)
 
 
@@ -59,7 +62,7 @@ def add_events(
     kind: DeviceEventKind,
     details: EventDetails = _NO_DETAILS,
 ) -> int:
-    """Store a step of devices in one statement.
+    """Store a step of devices in one statement, and notifications if enabled.
 
     :param devices: SQL that is true for the devices
     :returns: the number of devices
@@ -71,6 +74,8 @@ def add_events(
     )
     names = Device.uuid, Device.hostname, SERIAL
     steps = select(*names, literal(kind.value, String), *texts, now_utc())
+    if outbox.is_enabled(session):
+        _notify(session, devices, kind, texts)
     statement = insert(Row).from_select(_COLUMNS, steps.where(devices))
     return change(session, statement)
 
@@ -119,6 +124,34 @@ def _set_health_since(session: Session, devices: ColumnElement[bool]) -> None:
 # Any: text, or SQL for a text.
 def _text(value: Any) -> ColumnElement[str]:
     return literal(value, String) if isinstance(value, str) else value
+
+
+def _notify(
+    session: Session,
+    devices: ColumnElement[bool],
+    kind: DeviceEventKind,
+    texts: tuple[Label[str], ...],
+) -> None:
+    rows = session.execute(
+        _PAYLOAD.select(*texts).where(devices).order_by(Device.id)
+    ).all()
+    classes = session.execute(
+        select(Deployable.device_id, Deployable.resource_class)
+        .distinct()
+        .join(Device, Device.id == Deployable.device_id)
+        .where(devices, Deployable.resource_class.is_not(None))
+    ).all()
+    payloads = [
+        _PAYLOAD.read(
+            row,
+            resource_classes=sorted(
+                str(name) for number, name in classes if number == row.row_id
+            ),
+            **{text.name: getattr(row, text.name) for text in texts},
+        )
+        for row in rows
+    ]
+    outbox.add_notifications(session, *DEVICE_EVENT_TYPES[kind], payloads)
 
 
 _EVENTS: Final = Collection(Row, filters={})

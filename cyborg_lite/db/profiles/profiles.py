@@ -50,6 +50,7 @@ from cyborg_lite.db.core.tables import (
     now,
 )
 from cyborg_lite.db.core.tables import DeviceProfile as Row
+from cyborg_lite.db.jobs import outbox
 from cyborg_lite.db.profiles.selectors import schedule_evaluation
 from cyborg_lite.errors.profiles import (
     DeviceProfileExists,
@@ -57,6 +58,7 @@ from cyborg_lite.errors.profiles import (
     DeviceProfileInUse,
     DeviceProfileNotFound,
 )
+from cyborg_lite.model.notifications import CREATED, DELETED, UPDATED
 from cyborg_lite.model.profiles.alternatives import list_all_groups
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import SORT_KEYS, Query
@@ -169,6 +171,7 @@ def create_profile(session: Session, profile: DeviceProfile) -> DeviceProfile:
         raise DeviceProfileExists(name=_duplicate(profile, error)) from None
     if not inserted:
         raise DeviceProfileExists(name=profile.name)
+    outbox.add_profiles(session, Row.uuid == profile.uuid, CREATED)
     return created
 
 
@@ -219,6 +222,18 @@ def list_profiles(
     return list_page(session, statement, query, collection, PROFILE.read)
 
 
+def preview_change(
+    session: Session, uuid: str, changes: ProfileChange, viewer: str | None
+) -> DeviceProfile:
+    """Return the profile as a change would make it.
+
+    :raises DeviceProfileNotFound: the profile does not exist or is not visible
+    :raises DeviceProfileHasAlternatives: see ``update_profile``
+    """
+    _number, before = lock_profile(session, uuid, viewer)
+    return _apply_change(before, changes)
+
+
 def _apply_change(before: DeviceProfile, changes: ProfileChange) -> DeviceProfile:
     values = {field: getattr(changes, field) for field in changes.fields}
     if 'groups' in values and before.alternatives and 'alternatives' not in values:
@@ -265,6 +280,7 @@ def update_profile(
         raise DeviceProfileExists(name=after.name) from None
     if after.name != before.name:
         rename_profile(session, number, before.name, after.name)
+    outbox.add_profiles(session, Row.uuid == uuid, UPDATED)
     return after
 
 
@@ -311,6 +327,7 @@ def delete_profiles(
     deleted = {number: profile.name for number, profile in deleting.items()}
     schedule_evaluation(session, *map(list_all_groups, deleting.values()))
     _check_unused(session, deleted)
+    outbox.add_profiles(session, Row.id.in_(deleted), DELETED)
     try:
         change(session, delete_rows(Row).where(Row.id.in_(deleted)))
     except DBReferenceError:

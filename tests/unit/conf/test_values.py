@@ -43,6 +43,9 @@ def parse(tmp_path: Path) -> Parse:
         ('api', 'max_connections = 0'),
         ('conductor', 'workers = 0'),
         ('nova', 'attaches_mdev = maybe'),
+        ('notifications', 'topic = a b'),
+        ('notifications', 'topic ='),
+        ('notifications', 'max_backlog = 1'),
         ('upgrade_levels', 'agent = 1'),
         ('upgrade_levels', 'agent = wallaby'),
     ],
@@ -81,8 +84,9 @@ def test_defaults_are_safe(parse: Parse) -> None:
     assert conf.api.auth_strategy == 'keystone'
     assert conf.api.hold_power_on
     assert conf.api.refuse_failed_binds
+    assert not conf.api.refuse_impossible_profiles
     assert conf.nova.attaches_unmanaged is False
-    assert conf.limits.enabled is False
+    assert conf.limits.enabled is conf.notifications.enabled is False
     assert parse('[limits]', 'enabled = true').limits.enabled is True
     assert conf.database.mysql_wsrep_sync_wait is None
 

@@ -92,7 +92,7 @@ FINGERPRINTS: Final = {
     'Phase': '7b2497e27b0f',
     'ProfileCapacity': '71f65db9dbaa',
     'ProfileChange': 'fef88c6f3d4f',
-    'Query': '84dc12f45831',
+    'Query': '420a32c3611b',
     'Reason': '519bf29bda5b',
     'ReasonCode': '9a16600e1d29',
     'Reconfiguration': 'afeed22b6f56',

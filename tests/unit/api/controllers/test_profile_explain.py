@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from cyborg_lite.api.app import assemble
+from cyborg_lite.errors.profiles import ImpossibleDeviceProfile
 from cyborg_lite.model.capacity.explanations import ProviderCapacity, ReasonCode
 from cyborg_lite.model.devices.cleaning import CleanState, UncleanUnit
-from tests.support.api.conversation import Client
+from tests.support.api.conductor import LocalConductor
+from tests.support.api.conversation import ADMIN, Client, build_configuration
 
 PATH = '/device_profiles/dp1/explain'
 TWO = {'resources:PGPU': '2'}
@@ -127,6 +130,40 @@ def test_explain_invalid_request_is_refused(
     newest: Client, version: str, path: str, body: Any, status: int
 ) -> None:
     assert newest.at(version).post(path, body).status == status
+
+
+@pytest.fixture
+def strict() -> Client:
+    """Return a client of a service that has a profile, and refuses all others."""
+    conductor = LocalConductor()
+    Client(conductor).create_profile('dp1', {'resources:PGPU': '1'})
+    conductor.calls.clear()
+    refusal = ImpossibleDeviceProfile(name='two', reason='the largest has 1.')
+    conductor.answers |= dict.fromkeys(CHANGES, refusal)
+    conf = build_configuration(refuse_impossible_profiles=True)
+    return Client(conductor, assemble(conf, conductor.client), dict(ADMIN), '2.4')
+
+
+CHANGES = ('create_device_profiles', 'change_device_profile')
+
+
+def test_impossible_profile_is_refused_if_configured(strict: Client) -> None:
+    body = [{'name': 'two', 'groups': [TWO]}]
+    patch = [{'op': 'replace', 'path': '/groups', 'value': [TWO]}]
+    for answer in (
+        strict.at('2.0').post('/device_profiles', body),
+        strict.at('2.4').post('/device_profiles', body),
+        strict.patch('/device_profiles/dp1', patch),
+    ):
+        assert (answer.status, 'two can never fit' in answer.fault) == (409, True)
+    for method in CHANGES:
+        assert set(strict.conductor.list_arguments(method, 'possible')) == {True}
+
+
+def test_create_profile_impossible_is_accepted_by_default(newest: Client) -> None:
+    assert newest.create_profile('two', TWO)['name'] == 'two'
+    arguments = newest.conductor.list_arguments('create_device_profiles', 'possible')
+    assert set(arguments) == {False}
 
 
 def test_explain_warns_of_many_candidates(newest: Client) -> None:

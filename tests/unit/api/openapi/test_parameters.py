@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.microversion import V2_4, V2_5
 from tests.support.api.api_document import find_operation, load_document
 
 
@@ -32,3 +32,14 @@ def test_version_header_lists_versions() -> None:
     assert headers[0]['schema']['enum'][-1] == 'accelerator latest'
     assert headers[1]['schema']['enum'] == ['accelerator 2.4']
     assert [parameter['required'] for parameter in headers] == [False, True]
+
+
+def test_fields_lists_those_of_the_microversion() -> None:
+    for version, has_arqs in ((V2_4, None), (V2_5, True)):
+        operation = load_document(version)['paths']['/v2/devices']['get']
+        names = [
+            parameter['schema']['items']['enum']
+            for parameter in operation['parameters']
+            if parameter.get('name') == 'fields'
+        ]
+        assert names == [] if has_arqs is None else 'arqs' in names[0]

@@ -71,3 +71,19 @@ def test_build_schema_depends_on_version(
     answers.build_schema(OuterView)
     outer = answers.components['Outer']
     assert (set(outer['properties']), set(outer['required'])) == (properties, required)
+
+
+class ListView(types.Base):  # type: ignore[misc]  # untyped base
+    inners = [InnerView]  # noqa: RUF012  # WSME reads the type of a field here
+    uuid = UUID
+
+
+def test_partial_schema_requires_links_only() -> None:
+    schemas = ViewSchemas()
+    reference = schemas.build_partial_schema(ListView, (InnerView,))
+    assert reference == {'$ref': '#/components/schemas/PartialList'}
+    outer = schemas.components['PartialList']
+    assert outer['properties']['inners']['items']['$ref'].endswith('/PartialInner')
+    assert outer['required'] == ['inners', 'uuid']
+    inner = schemas.components['PartialInner']
+    assert (inner['required'], [*inner['properties']]) == ([], ['uuid'])

@@ -10,6 +10,7 @@ from wsme import types
 
 from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_3, V2_4
+from cyborg_lite.api.views.encoding import encode
 from cyborg_lite.api.views.shapes import (
     REASON,
     REASON_OR_NULL,
@@ -20,7 +21,7 @@ from cyborg_lite.api.views.shapes import (
     source,
 )
 from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
-from tests.builders.api_calls import render
+from tests.builders.api_calls import build_call, render
 
 NOW: Final = datetime(2026, 11, 21, tzinfo=UTC)
 UUID: Final = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
@@ -103,6 +104,13 @@ def test_encode_omits_only_unset_fields() -> None:
 def test_list_view_has_link_to_next_page(links: Any, expected: Any) -> None:
     assert render(RackList([RACK], links), V2_3)['racks'] == [OLDER]
     assert render(RackList([], links), V2_4) == {'racks': [], **expected}
+
+
+def test_encode_selects_fields_of_selectable_views_only() -> None:
+    call = build_call(V2_4)
+    call.fields, call.selectable = frozenset({'links', 'parts'}), (RackView,)
+    (rack,) = encode(RackList([RACK]), call)['racks']
+    assert rack == {'links': [LINK], 'parts': [{'kind': 'disk', 'made_at': None}]}
 
 
 class TextView(View):

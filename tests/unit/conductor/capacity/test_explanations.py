@@ -13,7 +13,7 @@ from cyborg_lite.db.core.tables import now
 from cyborg_lite.db.devices import cleanings
 from cyborg_lite.db.profiles import profiles
 from cyborg_lite.errors.daemons import ServiceUnavailable
-from cyborg_lite.errors.profiles import DeviceProfileNotFound
+from cyborg_lite.errors.profiles import DeviceProfileNotFound, ImpossibleDeviceProfile
 from cyborg_lite.model.capacity.explanations import FitResult, ReasonCode
 from cyborg_lite.model.devices.cleaning import CleanProgressState
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
@@ -110,6 +110,16 @@ def test_explain_placement_down_raises(
     placement.errors.append(ServiceUnavailable(what='Placement'))
     with pytest.raises(ServiceUnavailable):
         explanations.explain(None, uuid, None)
+
+
+def test_check_without_traits_does_not_call_placement(
+    placement: FakePlacement, explanations: ExplanationService
+) -> None:
+    explanations.check(DeviceProfile(str(uuid4()), 'p', None, (ONE, ONE), now()))
+    greedy = (ONE, {'resources:PGPU': '2'})
+    with pytest.raises(ImpossibleDeviceProfile, match=r'groups\[1\]'):
+        explanations.check(DeviceProfile(str(uuid4()), 'p', None, greedy, now()))
+    assert placement.calls == []
 
 
 def test_explain_names_unclean_units_of_provider(database: Database) -> None:

@@ -12,7 +12,7 @@ from cyborg_lite.conductor.profiles.device_profiles import (
     viewing_project,
 )
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.errors.profiles import DeviceProfileNotFound
+from cyborg_lite.errors.profiles import DeviceProfileNotFound, ImpossibleDeviceProfile
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
@@ -43,7 +43,7 @@ def test_list_shows_private_profile_to_permitted_projects(
     service: DeviceProfileService,
 ) -> None:
     public, private = build_profile('open'), build_profile('closed', is_public=False)
-    service.create(ADMIN, [public, private])
+    service.create(ADMIN, [public, private], possible=False)
     assert list_names(service, ADMIN) == ['open', 'closed']
     assert list_names(service, MEMBER) == ['open']
     service.grant_access(ADMIN, private.uuid, ['lab'])
@@ -56,7 +56,7 @@ def test_list_shows_private_profile_to_permitted_projects(
 
 def test_hidden_profile_is_not_found(service: DeviceProfileService) -> None:
     profile = build_profile('closed', is_public=False)
-    service.create(ADMIN, [profile])
+    service.create(ADMIN, [profile], possible=False)
     with pytest.raises(DeviceProfileNotFound):
         service.delete(MEMBER, ['closed'])
     with pytest.raises(DeviceProfileNotFound):
@@ -66,9 +66,38 @@ def test_hidden_profile_is_not_found(service: DeviceProfileService) -> None:
             MEMBER,
             profile.uuid,
             ProfileChange(('name',), name='x'),
+            possible=False,
         )
     service.delete(ADMIN, ['closed'])
     assert list_names(service, ADMIN) == []
+
+
+def test_create_impossible_profile_raises_only_if_requested(
+    service: DeviceProfileService,
+) -> None:
+    """The cloud has no devices, so no profile is possible."""
+    with pytest.raises(ImpossibleDeviceProfile):
+        service.create(ADMIN, [build_profile('gpu')], possible=True)
+    assert list_names(service, ADMIN) == []
+    service.create(ADMIN, [build_profile('gpu')], possible=False)
+    assert list_names(service, ADMIN) == ['gpu']
+
+
+def test_change_checks_new_groups_only(service: DeviceProfileService) -> None:
+    profile = build_profile('gpu')
+    service.create(ADMIN, [profile], possible=False)
+    renamed = service.change(
+        ADMIN,
+        profile.uuid,
+        ProfileChange(('name',), name='new'),
+        possible=True,
+    )
+    assert renamed.name == 'new'
+    groups = ProfileChange(('groups',), groups=({'resources:PGPU': '2'},))
+    with pytest.raises(ImpossibleDeviceProfile):
+        service.change(ADMIN, profile.uuid, groups, possible=True)
+    changed = service.change(ADMIN, profile.uuid, groups, possible=False)
+    assert changed.groups == ({'resources:PGPU': '2'},)
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def test_sqlite_write_locks_before_first_read(
     connection.close()
 
 
-@pytest.mark.parametrize('table', ['missing (name)', 'project_locks (number)'])
+@pytest.mark.parametrize('table', ['missing (name)', 'leases (number)'])
 def test_rejected_statement_is_logged_without_values(
     database: Database, caplog: pytest.LogCaptureFixture, table: str
 ) -> None:
@@ -203,7 +203,7 @@ def test_rejected_statement_is_logged_without_values(
     with pytest.raises(DatabaseError) as caught:
         database.write(insert)
     assert caplog.records
-    for text_of_driver in ('of a tenant', 'INSERT', 'project_locks'):
+    for text_of_driver in ('of a tenant', 'INSERT', 'leases'):
         assert text_of_driver not in caplog.text
     # The error would keep the frames of the transaction, and all that they refer to.
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
