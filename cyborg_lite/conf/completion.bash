@@ -14,8 +14,9 @@ _cyborg_lite() {
     "cyborg-lite-api"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-conductor"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-controller"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
-    "cyborg-lite-dbsync") words="upgrade online_data_migrations current history create --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-dbsync") words="upgrade migrate-profiles online_data_migrations current history create --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-dbsync upgrade"*) words="--contract --expand --help --json" ;;
+    "cyborg-lite-dbsync migrate-profiles"*) words="--dry-run --help --json --record --undo" ;;
     "cyborg-lite-dbsync online_data_migrations"*) words="--help --json --max-count" ;;
     "cyborg-lite-dbsync current"*) words="--help --json" ;;
     "cyborg-lite-dbsync history"*) words="--help --json" ;;

@@ -10,7 +10,7 @@ from typing import Final
 from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
-from cyborg_lite.cmd.dbsync import online_migration
+from cyborg_lite.cmd.dbsync import migrate_profiles, online_migration
 from cyborg_lite.cmd.support.json_output import run_command
 from cyborg_lite.cmd.support.one_line_errors import one_line_errors
 from cyborg_lite.cmd.support.parsers import Parsers, add_command
@@ -89,6 +89,7 @@ def _add_parsers(parsers: Parsers) -> None:
         help='also remove and rename columns; refused while daemons of another version '
         'run or online data migrations have rows left',
     )
+    migrate_profiles.add_parsers(parsers)
     online_migration.add_parsers(parsers)
     text = 'print the current revision of the database'
     add_command(parsers, 'current', text, _current)

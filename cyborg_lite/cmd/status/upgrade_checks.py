@@ -10,8 +10,10 @@ from typing import Final
 from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 
+from cyborg_lite.cmd.dbsync import migrate_profiles
 from cyborg_lite.cmd.dbsync.online_migration import list_daemons_of_other_versions
 from cyborg_lite.cmd.support import address, database, message_keys
+from cyborg_lite.db.arqs import attach_handles
 from cyborg_lite.db.core import migration, online_migrations
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
@@ -112,6 +114,29 @@ def _check_online_migrations(conf: cfg.ConfigOpts) -> Result:
     return _warn(text if unfinished else '')
 
 
+def _check_profiles(conf: cfg.ConfigOpts) -> Result:
+    with database.open_database(conf) as db:
+        number = migrate_profiles.count_former_profiles(db)
+    text = (
+        f'{number} device profiles have former names of keys, resource classes or '
+        'traits: run cyborg-lite-dbsync migrate-profiles.'
+    )
+    return _warn(text if number else '')
+
+
+def _check_unmanaged_functions(conf: cfg.ConfigOpts) -> Result:
+    if conf.nova.attaches_unmanaged:
+        return Result(Code.SUCCESS)
+    with database.open_database(conf) as db:
+        hosts = ', '.join(db.read(attach_handles.list_hosts_with_unmanaged_handles))
+    text = (
+        'Nova 34 detaches functions from their driver that must keep it. Binds of '
+        f'such functions fail on {hosts}. Set [nova] attaches_unmanaged '
+        'only if Nova reads the key managed of a handle.'
+    )
+    return _warn(text if hosts else '')
+
+
 class Checks(UpgradeCommands):
     """The upgrade checks; the details of a failed check name the remedy."""
 
@@ -132,4 +157,9 @@ class Checks(UpgradeCommands):
         ('Failed jobs', (_run, {'check': _check_failed_jobs})),
         ('Job types', (_run, {'check': _check_job_types})),
         ('Online data migrations', (_run, {'check': _check_online_migrations})),
+        ('Device profiles', (_run, {'check': _check_profiles})),
+        (
+            'Functions that keep their driver',
+            (_run, {'check': _check_unmanaged_functions}),
+        ),
     )

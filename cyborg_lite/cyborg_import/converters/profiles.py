@@ -3,10 +3,8 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Final
 
-from cyborg_lite.cyborg_import.converters.renames import migrate_group
 from cyborg_lite.cyborg_import.notes import Notes
 from cyborg_lite.cyborg_import.plan import StoredRows, Table
 from cyborg_lite.cyborg_import.source_rows import SourceProfile
@@ -36,7 +34,7 @@ def convert_profiles(
             reason = f'Device profile {owner} has or had the name {row.name}.'
             notes.refuse(Table.PROFILES, row.uuid, reason)
             continue
-        profiles[row.id] = _migrate(profile, notes)
+        profiles[row.id] = profile
     return profiles
 
 
@@ -54,20 +52,6 @@ def _parse(row: SourceProfile, notes: Notes) -> DeviceProfile:
     return parse_profile(
         body, _LIMITS, fresh_uuid=row.uuid, moment=notes.date(row.created_at)
     )
-
-
-def _migrate(profile: DeviceProfile, notes: Notes) -> DeviceProfile:
-    """Return the profile with the present names of keys, classes and traits."""
-    migrations = [migrate_group(group) for group in profile.groups]
-    for item in migrations:
-        texts = [
-            f'{former} is now {name or "absent"}.' for former, name in item.changes
-        ]
-        if item.problem:
-            texts.append(f'{item.problem}. Replace the profile.')
-        for text in texts:
-            notes.change(Table.PROFILES, profile.uuid, f'{profile.name}: {text}')
-    return replace(profile, groups=tuple(item.group for item in migrations))
 
 
 def _read_groups(text: str) -> Any:

@@ -54,6 +54,7 @@ from cyborg_lite.model.devices.cleaning import OPERATOR_STATES, CleanState
 from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.inventory.host_report import CLOSED_HEALTH, HandleType, Health
 from cyborg_lite.model.profiles.device_profiles import Group
+from cyborg_lite.model.profiles.renames import migrate_group
 from cyborg_lite.model.profiles.selector_keys import find_selector
 from cyborg_lite.model.profiles.selectors import matches
 from cyborg_lite.model.providers.providers import valid_symbol
@@ -87,7 +88,7 @@ def check_deployable(row: Any, allocated: Allocated) -> None:
         raise HostMismatch(
             provider=row.device_rp_uuid, host=row.chosen_host, actual=row.hostname
         )
-    group = row.device_profile_group
+    group = migrate_group(row.device_profile_group).group
     requirements = Group.parse(group).requirements
     resource_class = valid_symbol(row.resource_class or '')
     if {resource_class} != set(requirements.resource_classes):

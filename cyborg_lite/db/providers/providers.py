@@ -38,11 +38,13 @@ from cyborg_lite.db.devices import elastic_cards
 from cyborg_lite.db.inventory.handles import needs_cleaning
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import selectors
+from cyborg_lite.db.profiles.formats import list_former_traits, uses_former_traits
 from cyborg_lite.model.devices.cleaning import FREE_STATES
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.services import AGENT, ServiceState
 from cyborg_lite.model.hosts.topology import Availability
 from cyborg_lite.model.inventory.host_report import CLOSED_HEALTH, Health
+from cyborg_lite.model.profiles.renames import rename_trait
 from cyborg_lite.model.profiles.selectors import Selector, select_traits
 from cyborg_lite.model.providers.providers import ProviderRow, valid_symbol
 
@@ -64,13 +66,16 @@ def list_providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow
     rows = session.execute(_OF_HOST, {'hostname': hostname}).all()
     fitting = elastic_cards.count_fitting(session, rows)
     providers = tuple(_provider(row, fitting.get(row.rp_uuid)) for row in rows)
-    if not any(row.has_selectors for row in rows):
+    if any(row.has_selectors for row in rows):
+        active = selectors.list_selectors(session)
+        providers = tuple(
+            _add_selector_traits(provider, row, active)
+            for provider, row in zip(providers, rows, strict=True)
+        )
+    if not any(row.uses_former_traits for row in rows):
         return providers
-    active = selectors.list_selectors(session)
-    return tuple(
-        _add_selector_traits(provider, row, active)
-        for provider, row in zip(providers, rows, strict=True)
-    )
+    former = list_former_traits(session, hostname)
+    return tuple(_add_former_traits(provider, former) for provider in providers)
 
 
 # Any: the columns of list_providers_of_host.
@@ -85,6 +90,14 @@ def _add_selector_traits(
         return provider
     attributes = selectors.list_attributes(row, row.loadable)
     names = select_traits(active, attributes)
+    return replace(provider, traits=(*provider.traits, *sorted(names)))
+
+
+def _add_former_traits(provider: ProviderRow, former: frozenset[str]) -> ProviderRow:
+    """Return the provider with the former names of its traits that are in use."""
+    names = {name for name in former if rename_trait(name) in provider.traits}
+    if not names:
+        return provider
     return replace(provider, traits=(*provider.traits, *sorted(names)))
 
 
@@ -164,6 +177,7 @@ _OF_HOST: Final = (
         ProviderTraits.traits.label('published_traits'),
         Service.state.label('agent'),
         LoadedRegion.unusable_reason,
+        uses_former_traits(bindparam('hostname')).label('uses_former_traits'),
         selectors.has_selectors().label('has_selectors'),
         *_handle_counts(),
     )

@@ -14,12 +14,7 @@ from itertools import chain
 from typing import Final
 
 from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
-
-RENAMED_KEYS: Final[Mapping[str, str]] = {
-    # The property of the images had this name first.
-    'accel:function_uuid': 'accel:function_id'
-}
-"""Former keys of this service, and their present names."""
+from cyborg_lite.model.profiles.renames import RENAMED_KEYS
 
 _RESOURCES: Final = 'resources:'
 _TRAIT: Final = 'trait:'

@@ -22,12 +22,12 @@ from cyborg_lite.model import uuids
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.profiles.device_profiles import (
     BITSTREAM_KEYS,
-    RENAMED_KEYS,
     TOLERATED,
     AttachTarget,
     Group,
     Limits,
 )
+from cyborg_lite.model.profiles.renames import RENAMED_KEYS
 from cyborg_lite.model.text import format_value, is_storable
 
 _WORD: Final = re.compile(r'[A-Za-z0-9_-]+')

@@ -22,6 +22,7 @@ from cyborg_lite.db.core.online_migrations import OnlineMigration
 from cyborg_lite.db.hosts import services
 from cyborg_lite.version import VERSION
 from tests.builders.next_release import labels, schema
+from tests.builders.rows import add_profile
 from tests.servers.databases import create_sqlite_file
 from tests.servers.message_keys import write_lines
 
@@ -109,10 +110,13 @@ def test_check_signatures_without_secret_fails(tmp_path: Path, address: str) -> 
     assert 'cyborg-lite-manage agent secret' in str(result.details)
 
 
-def test_check_old_jobs_and_rows_warns(
+def test_check_old_jobs_rows_and_profiles_warns(
     tmp_path: Path, address: str, capsys: Out, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create_sqlite_file(tmp_path / 'db.sqlite')
+    former = {'resources:CUSTOM_ACCELERATOR_FPGA': '1'}
+    with closing(Database(address)) as database:
+        add_profile(database, [former])
     write(
         address,
         lambda session: session.execute(
@@ -128,6 +132,7 @@ def test_check_old_jobs_and_rows_warns(
     assert build_checks(tmp_path, address).check() == Code.WARNING
     output = ' '.join(capsys.readouterr().out.replace('|', ' ').split())
     assert '1 ancient' in output
+    assert '1 device profiles have former names' in output
     assert 'Rows are not migrated: labels' in output
 
 

@@ -42,16 +42,3 @@ def test_profile_imported_before_may_have_another_name_now() -> None:
         profile_names={'gpu': OTHER_PROFILE},
     )
     assert list(convert_profiles([ROW], stored, Notes(NOW))) == [7]
-
-
-def test_former_names_of_groups_are_replaced() -> None:
-    notes = Notes(NOW)
-    groups = '{"groups": [{"resources:CUSTOM_ACCELERATOR_GPU": "1"}, %s]}'
-    former = '{"resources:PGPU": "1", "trait:CUSTOM_GPU_NVIDIA": "required"}'
-    row = replace(ROW, profile_json=groups % former)
-    (profile,) = convert_profiles([row], StoredRows(), notes).values()
-    assert profile.groups[0] == {'resources:PGPU': '1'}
-    assert 'trait:CUSTOM_GPU_NVIDIA' in profile.groups[1]
-    texts = [note.reason for note in notes.items]
-    assert 'resources:CUSTOM_ACCELERATOR_GPU is now resources:PGPU.' in texts[0]
-    assert 'Replace the profile' in texts[1]

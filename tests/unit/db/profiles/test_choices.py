@@ -7,7 +7,7 @@ import pytest
 
 from cyborg_lite.db.arqs import alternatives, arqs
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.profiles import profiles, selectors
+from cyborg_lite.db.profiles import formats, profiles, selectors
 from cyborg_lite.errors.profiles import (
     DeviceProfileHasAlternatives,
     DeviceProfileNotFound,
@@ -126,3 +126,10 @@ def test_selectors_of_alternatives_are_listed(database: Database) -> None:
     assert database.write(
         selectors.schedule_evaluation, (*profile.groups, *profile.alternatives[0])
     )
+
+
+def test_former_traits_of_alternatives_are_listed(database: Database) -> None:
+    name = 'CUSTOM_GPU_PRODUCT_ID_1EB8'
+    former = {'resources:PGPU': '1', f'trait:{name}': 'required'}
+    create_profile(database, (LARGE, former))
+    assert name in database.read(formats.list_former_traits, 'compute-1')

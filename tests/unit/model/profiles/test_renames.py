@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.cyborg_import.converters.renames import migrate_group
+from cyborg_lite.model.profiles import renames
 from cyborg_lite.model.profiles.device_profiles import Group, Limits
 from cyborg_lite.model.profiles.group_keys import parse_entry
+from cyborg_lite.model.profiles.renames import migrate_group
 
 _PAIRS: list[tuple[dict[str, str], dict[str, str]]] = [
     (pair['before'], pair['after'])
@@ -54,3 +55,16 @@ def test_group_of_old_arq_is_read_with_former_key() -> None:
     group = Group.parse({'resources:FPGA': '1', 'accel:function_uuid': '3AFB'})
     assert group.properties == {'function_id': '3AFB'}
     assert group.requests_bitstream
+
+
+def test_former_trait_parts_select_each_renamed_trait() -> None:
+    traits = [
+        key.removeprefix('trait:')
+        for before, _after in _PAIRS
+        for key in before
+        if key.startswith('trait:')
+    ]
+    renamed = [name for name in traits if renames.rename_trait(name) != name]
+    assert renamed
+    for name in renamed:
+        assert any(part in name for part in renames.FORMER_TRAIT_PARTS)
