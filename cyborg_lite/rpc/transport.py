@@ -431,6 +431,19 @@ def supports_notifications(bus: oslo_messaging.Transport) -> bool:
     return not isinstance(bus._driver, local.LocalDriver)
 
 
+def check_connection(bus: oslo_messaging.Transport) -> None:
+    """Check that the broker accepts the user of the configuration.
+
+    :raises ConfigurationError: the broker refuses the user or the virtual host
+    :raises ServiceUnavailable: the broker is unreachable
+    """
+    try:
+        with broker_errors.translate_errors():
+            _check_reachable(bus)
+    except FAILURES as error:
+        raise ServiceUnavailable(what='RabbitMQ') from error
+
+
 def _check_reachable(bus: oslo_messaging.Transport, retries: int = _RETRIES) -> None:
     """Check that the broker is reachable before the first call.
 

@@ -18,6 +18,7 @@ from cyborg_lite import conf as configuration
 from cyborg_lite.cmd.manage import (
     agents,
     audit,
+    init,
     ownership,
     placement,
     recover,
@@ -61,6 +62,7 @@ def _add_parsers(parsers: Parsers) -> None:
         ownership.add_parsers,
         agents.add_parsers,
         topology.add_parsers,
+        init.add_parsers,
         units.add_parsers,
     ):
         add_parsers(parsers)
