@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Select, bindparam, false, func
+from sqlalchemy import Select, bindparam, false, func, select
 from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.bitstreams import loaded_regions
@@ -129,6 +129,19 @@ def list_handles_to_rebuild(
     rebuilding = Arq.state == State.PROVISIONING
     statement = _HANDLES.where(Device.hostname == hostname, rebuilding)
     return _fetch(session, statement)
+
+
+def list_hosts_with_unmanaged_handles(session: Session) -> tuple[str, ...]:
+    """Return the hosts with functions that must keep their driver, sorted."""
+    statement = (
+        select(Device.hostname)
+        .distinct()
+        .join(Deployable, Deployable.device_id == Device.id)
+        .join(AttachHandle, AttachHandle.deployable_id == Deployable.id)
+        .where(AttachHandle.managed.is_(False), AttachHandle.missing.is_(False))
+        .order_by(Device.hostname)
+    )
+    return tuple(session.scalars(statement))
 
 
 # Any: types of columns; values of parameters.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of cyborg-lite-status on an SQLite file."""
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ from cyborg_lite.model.jobs import NewJob, Owner
 from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.version import VERSION
 from tests.builders.provider_rows import add_device, change_device
+from tests.builders.rows import add_handles
 from tests.servers.databases import create_sqlite_file
 from tests.servers.message_keys import write_lines
 
@@ -120,6 +122,21 @@ def test_upgrade_check_without_problems_returns_0(
 def test_upgrade_check_old_schema_returns_2(options: list[str], capsys: Out) -> None:
     assert main.main([*options, 'upgrade', 'check']) == 2
     assert 'cyborg-lite-dbsync' in capsys.readouterr().out
+
+
+def test_upgrade_check_unmanaged_functions_warn(
+    options: list[str], database: Database, capsys: Out
+) -> None:
+    add_handles(database, add_device(database, 'cpu1', '0000:3b:00.0'), 1)
+    unmanaged = update(tables.AttachHandle).values(managed=False)
+    database.write(lambda session: session.execute(unmanaged))
+    assert main.main([*options, 'upgrade', 'check', '--json']) == 1
+    checks = json.loads(capsys.readouterr().out)['checks']
+    (details,) = [check['details'] for check in checks if check['result']]
+    assert 'cpu1' in details
+    with Path(options[1]).open('a') as file:
+        file.write('[nova]\nattaches_unmanaged = true\n')
+    assert main.main([*options, 'upgrade', 'check']) == 0
 
 
 def test_status_device_conflict_returns_1(
