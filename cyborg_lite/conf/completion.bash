@@ -21,7 +21,7 @@ _cyborg_lite() {
     "cyborg-lite-dbsync current"*) words="--help --json" ;;
     "cyborg-lite-dbsync history"*) words="--help --json" ;;
     "cyborg-lite-dbsync create"*) words="--help --json" ;;
-    "cyborg-lite-manage") words="audit recover placement ownership agent topology install-units convert-config import --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-manage") words="audit recover placement ownership agent topology init install-units convert-config import --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-manage audit"*) words="--apply --format --grace --help --json" ;;
     "cyborg-lite-manage recover"*) words="--accept --apply --format --help --json --plan" ;;
     "cyborg-lite-manage placement") words="audit --help" ;;
@@ -36,6 +36,7 @@ _cyborg_lite() {
     "cyborg-lite-manage agent key"*) words="--help --json" ;;
     "cyborg-lite-manage agent api-key"*) words="--help --json" ;;
     "cyborg-lite-manage topology"*) words="--format --help --json" ;;
+    "cyborg-lite-manage init"*) words="--auth-url --connection --enabled-drivers --help --json --no-check --output --password --project-domain-name --project-name --role --transport-url --user-domain-name --username" ;;
     "cyborg-lite-manage install-units"*) words="--help --json --root" ;;
     "cyborg-lite-manage convert-config"*) words="--help --json --output" ;;
     "cyborg-lite-manage import"*) words="--dry-run --format --from --help --json --record --undo" ;;
