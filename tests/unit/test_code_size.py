@@ -12,7 +12,7 @@ from tests.support.code_size import (
 )
 from tests.support.sources import read_sources
 
-MAX_SERVICE_LINES: Final = 73_936
+MAX_SERVICE_LINES: Final = 74_100
 MAX_TEST_LINES: Final = 103_791
 MAX_MODULES: Final = 14
 MAX_COPIES: Final = 4.0
