@@ -95,8 +95,8 @@ def site(request: pytest.FixtureRequest, bus: str, tmp_path: Path) -> Iterator[S
         yield site
 
 
-def follow(site: Site, answer: Answer) -> dict[str, Any]:
-    """Return the operation of an answer after its success."""
+def follow(site: Site, answer: Answer, state: str = 'succeeded') -> dict[str, Any]:
+    """Return the operation of an answer after its end."""
     expect(answer, 202)
     path = f'/v2{answer.location.partition("/v2")[2]}?wait=5'
 
@@ -106,20 +106,39 @@ def follow(site: Site, answer: Answer) -> dict[str, Any]:
         return response.body if response.body.get('ended_at') else None
 
     operation: dict[str, Any] = site.until(read_end, 'the operation ends')
-    assert (operation['kind'], operation['state']) == ('configuration', 'succeeded')
+    assert (operation['kind'], operation['state']) == ('configuration', state)
     return operation
 
 
-def test_operation_ends_over_killed_conductor(site: Site) -> None:
-    """The playbook waits for the test, so the operation has not ended."""
-    answer = site.change(count=4)
+def kill_conductor(site: Site) -> None:
+    """Kill the conductor while the set-up runs, and start it again."""
     site.wait_for_driver()
     (conductor,) = (child for child in site.children if 'conductor' in child.name)
     conductor.kill()
     (site.root / 'loaded').touch()
     site.restart(conductor, 'conductor')
+
+
+def test_operation_ends_over_killed_conductor(site: Site) -> None:
+    """The playbook waits for the test, so the operation has not ended."""
+    answer = site.change(count=4)
+    kill_conductor(site)
     steps = [step['name'] for step in follow(site, answer)['steps']]
     assert (steps[:2], steps[-1]) == (['teardown', 'setup'], 'applied')
+
+
+def test_failed_configuration_is_retried_over_killed_conductor(site: Site) -> None:
+    (site.root / 'refused').touch()
+    answer = site.change(count=4)
+    follow(site, answer, 'failed')
+    (site.root / 'refused').unlink()
+    path = f'/v2{answer.location.partition("/v2")[2]}'
+    retry = site.api(_VERSION).ask('POST', f'{path}/retry', {})
+    assert retry.location == answer.location
+    kill_conductor(site)
+    operation = follow(site, retry)
+    assert (operation['reason'], operation['error_code']) == (None, None)
+    assert site.last_change()['settings'] == {'count': 4}
 
 
 def test_change_holds_device_until_playbooks_end(site: Site) -> None:

@@ -20,7 +20,8 @@ _SETUP: Final = """\
   gather_facts: false
   tasks:
     - name: Write the options
-      ansible.builtin.shell: echo set up {{ count }} >> {{ root }}/runs
+      ansible.builtin.shell: >-
+        test ! -e {{ root }}/refused && echo set up {{ count }} >> {{ root }}/runs
     - name: Load the driver
       ansible.builtin.shell: >-
         echo $$ > {{ root }}/pid;
@@ -31,8 +32,8 @@ _SETUP: Final = """\
 def write_hardware_set(root: Path, host: str) -> Path:
     """Write a file with the set ``boards`` and its playbooks into a new directory.
 
-    The set-up waits for a file ``loaded`` in the directory. Each playbook adds a line
-    to the file ``runs``.
+    The set-up waits for a file ``loaded`` in the directory, and fails while there is a
+    file ``refused``. Each playbook adds a line to the file ``runs``.
 
     :param host: name of the host of the FPGA
     :returns: the path for ``[conductor] hardware_sets``
