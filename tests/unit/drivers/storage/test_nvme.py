@@ -112,11 +112,11 @@ def test_discover_dead_controller_is_reserved(host: Host) -> None:
 
 def test_discover_unknown_vendor_has_no_vendor_trait(host: Host, plug: Plug) -> None:
     fields = {'class': '010802', 'driver': 'vfio-pci', 'iommu_group': 99}
-    plug('0000:d1:00.0', ('c0a9', '5407'), **fields)
+    plug('0000:d1:00.0', ('fade', '5407'), **fields)
     device = _results(_driver(host))['0000:d1:00.0'].device
     assert device is not None
     assert device.root.traits == ('OWNER_CYBORG', 'CUSTOM_SSD_PRODUCT_ID_5407')
-    assert (device.model, device.driver) == ('c0a9:5407', 'c0a9')
+    assert (device.model, device.driver) == ('fade:5407', 'fade')
 
 
 def test_discover_dual_port_drive_offers_first(host: Host, plug: Plug) -> None:
