@@ -173,7 +173,8 @@ def test_wheel_has_units_privileges_and_samples(wheel: Path) -> None:
         )
         for path in (etc / folder).iterdir()
     }
-    samples = {'cyborg-lite.conf.sample', 'policy.yaml.sample'}
+    # The input of oslo-config-validator is that of the generator.
+    samples = {'cyborg-lite.conf.sample', 'policy.yaml.sample', 'config-generator.conf'}
     assert files == expected | samples | {'uwsgi-cyborg-lite-api.ini'}
 
 
