@@ -17,10 +17,14 @@ from sqlalchemy import (
     ColumnElement,
     ScalarSelect,
     Select,
+    Text,
     and_,
+    cast,
+    exists,
     func,
     insert,
     null,
+    or_,
     select,
     update,
 )
@@ -36,6 +40,7 @@ from cyborg_lite.db.core.tables import (
     Cleaning,
     Deployable,
     Device,
+    DeviceProfile,
     LoadedRegion,
     Service,
     now,
@@ -73,11 +78,26 @@ from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.jobs import CleanPayload, Job
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.operations import NewOperation, OperationKind
+from cyborg_lite.model.profiles.device_profiles import BITSTREAM_KEYS
 from cyborg_lite.model.queries import LATEST_FIRST, Page, Query
 
 _ID_BITS: Final = 32  # of the number of an order
 _MAX_STEP_TEXT: Final = 64  # characters, as the column of the job
 _MAX_NAMED: Final = 10  # ARQs
+_LOGIC_STAYS: Final = (
+    'The region contains the logic of its last user, and no device profile names a '
+    'bitstream to replace it. Set blank_bitstream of the driver, or accept the unit.'
+)
+_ANY_BITSTREAM: Final = exists().where(
+    or_(
+        *(
+            cast(column, Text).contains(key, autoescape=True)
+            for column in (DeviceProfile.groups, DeviceProfile.alternatives)
+            for key in sorted(BITSTREAM_KEYS)
+        )
+    )
+)
+"""SQL that is true if a device profile names a bitstream."""
 _ACCEPTED: Final = 'Declared clean by an operator; no step has run.'
 
 _HANDLE: Final = Record(AllocatedHandle, AttachHandle, Device, **HANDLE_FIELDS)
@@ -197,12 +217,18 @@ def record_clean(
 ) -> None:
     """Store that all steps succeeded, and make the unit available.
 
+    A region with the logic of its last user is withheld if no profile can replace it.
+
     :raises JobLost: another conductor took over the job
     """
     values = {'state': CleaningState.SUCCEEDED, 'finished_at': now(), 'reason': ''}
     _store_steps(session, job, work, progress, values)
     handle = work.order.handle
     keeps_logic = any(step.name == LOGIC_STEP for step in progress.steps)
+    if keeps_logic and not session.scalar(select(_ANY_BITSTREAM)):
+        # Placement must not offer a unit that no ARQ can claim.
+        record_clean_failure(session, job, work, _LOGIC_STAYS, progress)
+        return
     state = CleanState.NEEDS_BITSTREAM if keeps_logic else CleanState.CLEAN
     _set_state(session, _is_same(handle), state)
     _forget_bitstream(session, handle)

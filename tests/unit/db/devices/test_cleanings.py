@@ -13,11 +13,14 @@ from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device
 from cyborg_lite.db.devices import cleanings
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.errors.arqs import NoFreeHandle
 from cyborg_lite.errors.devices import CleaningRefused, DeviceNotFound
 from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.cleaning import (
+    LOGIC_STEP,
     CleanProgressState,
+    CleanStep,
     CleanWork,
     UnitSelection,
 )
@@ -25,7 +28,7 @@ from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.jobs import Job, NewJob
 from cyborg_lite.model.operations import OperationKind
 from tests.builders.reports import card, report, with_root
-from tests.builders.rows import HOST, OWNER, PROJECT, add_arqs, bindings
+from tests.builders.rows import HOST, OWNER, PROJECT, add_arqs, add_profile, bindings
 from tests.builders.unclean_units import (
     build_progress,
     count_clean_jobs,
@@ -97,6 +100,36 @@ def test_report_without_dirty_unit_keeps_it(database: Database) -> None:
     job, work = begin(database)
     database.write(cleanings.record_clean, job, work, build_progress(SUCCEEDED))
     assert count_reserved(database) == [0]
+
+
+def leave_logic(database: Database) -> str:
+    """End a cleaning run that leaves the logic of a region; return the device."""
+    device = release_unit(database)
+    job, work = begin(database)
+    steps = (CleanStep(LOGIC_STEP, 'the record of what the region contains'),)
+    progress = replace(build_progress(SUCCEEDED), steps=steps)
+    database.write(cleanings.record_clean, job, work, progress)
+    return device
+
+
+def test_logic_of_last_user_needs_a_bitstream(database: Database) -> None:
+    group = {'resources:FPGA': '1', 'accel:bitstream_id': UNKNOWN}
+    add_profile(database, [group])
+    device = leave_logic(database)
+    assert read_units(database, device)[0].state == 'needs_bitstream'
+    assert count_reserved(database) == [0]
+    with pytest.raises(NoFreeHandle, match='the logic of an earlier instance'):
+        bind(database, device)
+
+
+def test_logic_without_any_bitstream_is_withheld(database: Database) -> None:
+    device = leave_logic(database)
+    (unit,) = read_units(database, device)
+    assert (unit.state, 'blank_bitstream' in unit.reason) == ('clean_failed', True)
+    assert count_reserved(database) == [1]
+    selection = UnitSelection(device)
+    database.write(cleanings.accept_units, selection, 'operator')
+    assert read_units(database, device)[0].state == 'clean'
 
 
 def test_dirty_unit_gone_is_deleted_when_accepted(database: Database) -> None:
