@@ -222,11 +222,7 @@ _FREE_LIMITED: Final = _ALL_FREE.limit(bindparam('number'))
 _CLAIM: Final = (
     update(AttachHandle)
     .where(AttachHandle.id.in_(bindparam('ids')), FREE)
-    .values(
-        preparing=AttachHandle.needs_host,
-        generation=AttachHandle.generation + 1,
-        clean_state=CleanState.CLEAN,
-    )
+    .values(preparing=AttachHandle.needs_host, generation=AttachHandle.generation + 1)
 )
 
 

@@ -36,6 +36,7 @@ from cyborg_lite.errors.devices import DeployableInUse, DeployableNotFound
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream
 from cyborg_lite.model.bitstreams.choice import RegionProperties, read_region_properties
+from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.inventory.facts import name_suffix
 from cyborg_lite.model.inventory.host_report import Device
@@ -323,6 +324,11 @@ def record_load(
         return
     image = {'bitstream_id': bitstream.image_id}
     change(session, update(Deployable).where(_has_bitstream_of(region)).values(**image))
+    units = update(AttachHandle).where(
+        AttachHandle.deployable_id == region.deployable_id,
+        AttachHandle.clean_state == CleanState.NEEDS_BITSTREAM,
+    )
+    change(session, units.values(clean_state=CleanState.CLEAN))
     loaded_regions.record_loaded_bitstream(session, region.deployable_id, bitstream)
     driver = f'{bitstream.driver or ""} {bitstream.driver_version}'.strip()
     _store_image_attributes(

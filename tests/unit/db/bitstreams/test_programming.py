@@ -15,6 +15,7 @@ from cyborg_lite.db.devices import deployables
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.devices import DeployableInUse
+from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.devices.devices import DeployableRecord
 from cyborg_lite.model.inventory.host_report import Device, HostReport
 from cyborg_lite.model.jobs import Job, NewJob, ProgramPayload
@@ -125,7 +126,14 @@ def test_record_load_stores_image_and_attributes(database: Database) -> None:
     store(database, fpga_card())
     loaded = holding(fpga_card(), '', OTHER_FUNCTION)
     region = find_region(database)
+    needy = update(AttachHandle).values(clean_state=CleanState.NEEDS_BITSTREAM)
+    database.write(lambda session: session.execute(needy))
     database.write(programming.record_load, region, bitstream(), loaded)
+    of_region = select(AttachHandle.clean_state).where(
+        AttachHandle.deployable_id == region.deployable_id
+    )
+    states = database.read(lambda session: session.scalars(of_region).all())
+    assert set(states) == {'clean'}
     region = find_region(database)
     assert region.image_id == bitstream().image_id
     assert region.attributes['bitstream_name'] == bitstream().name
