@@ -39,10 +39,13 @@ class FixtureAgent:
         self.nova_file.touch()
         self.state_path = directory / 'agent'
         self.root: Path = directory  # root of the tree; each start sets it
-        # Further options by section. The emulated drives have no tools to erase them.
+        # Further options by section. The emulated host has no tools and no privileges.
         self.settings: dict[str, dict[str, object]] = {
             'agent': {},
             'nvme_driver': {'cleaning': 'never'},
+            'intel_fpga_driver': {'cleaning': 'never'},
+            'xilinx_fpga_driver': {'cleaning': 'never'},
+            'inspur_fpga_driver': {'cleaning': 'never'},
         }
         self._directory = directory
         self._starts = 0
