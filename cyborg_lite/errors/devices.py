@@ -61,7 +61,7 @@ class CleaningRefused(Conflict):
     """No unit of the device waits for the decision of an operator."""
 
     message = 'Device {uuid} has no unit to {action}: {reason}'
-    advice = 'List the units with `openstack accelerator device clean list`.'
+    advice = 'List the units with `openstack accelerator device clean list DEVICE`.'
 
 
 class ModeUnknown(DriverError):

@@ -49,7 +49,7 @@ class DatabaseWatch:
     ) -> None:
         self._database = database
         self._placement = placement
-        # Until which ``check`` waits for an agent that answers. The patience: seconds.
+        # ``check`` waits for an agent until then; ``patience`` is in seconds.
         self._deadline = time.monotonic() + patience
         self._is_compared = False  # with what an agent remembers
         self._lock = threading.Lock()

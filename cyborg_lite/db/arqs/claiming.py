@@ -77,7 +77,7 @@ class Allocated:
     traits: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
-# Any: the columns of an ARQ and its deployable in claiming.py.
+# Any: the columns of an ARQ and its deployable, as `_list_targets` reads them.
 def check_deployable(row: Any, allocated: Allocated) -> None:
     """Check that the deployable of an ARQ is on its host and satisfies its group.
 

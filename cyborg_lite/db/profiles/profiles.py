@@ -80,7 +80,7 @@ PROFILE: Final = Record(
 )
 
 
-def store_alternatives(
+def _store_alternatives(
     alternatives: Sequence[Sequence[Mapping[str, str]]],
 ) -> list[list[dict[str, str]]] | None:
     """Return the column; None: no group has alternatives."""
@@ -119,7 +119,7 @@ def has_name(name: str | BindParameter[str]) -> ColumnElement[bool]:
     return Row.id == profile_id
 
 
-def has_any_name(
+def _has_any_name(
     names: Sequence[str] | BindParameter[Sequence[str]],
 ) -> ColumnElement[bool]:
     """Return SQL that is true for profiles with any of the current or former names."""
@@ -163,7 +163,7 @@ def create_profile(session: Session, profile: DeviceProfile) -> DeviceProfile:
     created = dataclasses.replace(profile, created_at=now(), generation=0)
     row = PROFILE.write(created) | {
         'groups': [dict(group) for group in profile.groups],
-        'alternatives': store_alternatives(profile.alternatives),
+        'alternatives': _store_alternatives(profile.alternatives),
     }
     try:
         inserted = change(session, insert_unless_taken(row))
@@ -217,7 +217,7 @@ def list_profiles(
     collection = dataclasses.replace(_PROFILES, visible=is_visible_to(viewer))
     if names is not None:
         storable = [name for name in names if is_storable(name)]
-        statement = statement.where(has_any_name(storable))
+        statement = statement.where(_has_any_name(storable))
     query = dataclasses.replace(query, filters=filters)
     return list_page(session, statement, query, collection, PROFILE.read)
 
@@ -269,7 +269,7 @@ def update_profile(
     values = PROFILE.write(after, fields)
     if 'groups' in values:
         values['groups'] = [dict(group) for group in after.groups]
-        values['alternatives'] = store_alternatives(after.alternatives)
+        values['alternatives'] = _store_alternatives(after.alternatives)
         values['former_groups'] = [dict(group) for group in before.groups]
         values['groups_changed_at'] = now_utc()
         schedule_evaluation(session, list_all_groups(before), list_all_groups(after))
@@ -406,7 +406,7 @@ def revoke_access(
 # Built once: Nova reads a profile by name for each instance.
 _BY_NAME: Final = (
     PROFILE.select()
-    .where(has_any_name(bindparam('names', type_=String, expanding=True)))
+    .where(_has_any_name(bindparam('names', type_=String, expanding=True)))
     .order_by(Row.id)
 )
 _VISIBLE_BY_NAME: Final = _BY_NAME.where(
