@@ -1,43 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policy rules of the API, one module per type of object."""
-
-from itertools import chain
+"""Policy rules of the API."""
 
 from oslo_policy import policy
 
-from cyborg_lite.policies import (
-    arqs,
-    attributes,
-    base,
-    bitstreams,
-    cleanings,
-    deployables,
-    device_profiles,
-    devices,
-    hosts,
-    operations,
-    services,
-    usages,
-)
-
-_MODULES = (
-    device_profiles,
-    arqs,
-    devices,
-    hosts,
-    cleanings,
-    deployables,
-    attributes,
-    bitstreams,
-    operations,
-    services,
-    usages,
-)
+from cyborg_lite.policies.base import BASE_RULES
+from cyborg_lite.policies.rules import RULES
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    """Return all rules, for the enforcer and the generator of sample files."""
-    return [
-        *base.list_rules(),
-        *chain.from_iterable(module.list_rules() for module in _MODULES),
+    """Return all rules, for the enforcer; see also ``api/openapi/routes.py``."""
+    base = [policy.RuleDefault(name, *rule) for name, rule in BASE_RULES.items()]
+    return base + [
+        policy.RuleDefault(name, *rule, scope_types=['project'])
+        for name, rule in RULES.items()
     ]

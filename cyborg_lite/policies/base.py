@@ -3,8 +3,6 @@
 
 from typing import Final
 
-from oslo_policy import policy
-
 ADMIN: Final = 'rule:admin_api'
 MANAGER_OR_ADMIN: Final = 'rule:project_manager_or_admin'
 READER_OR_ADMIN: Final = 'rule:project_reader_or_admin'
@@ -67,26 +65,5 @@ _LEGACY: Final = {
     ),
 }
 
-
-def list_rules() -> list[policy.RuleDefault]:
-    return [
-        policy.RuleDefault(name, check, description)
-        for name, (check, description) in (_PERSONAS | _LEGACY).items()
-    ]
-
-
-def build_rule(
-    name: str, check: str, description: str, *operations: str
-) -> policy.DocumentedRuleDefault:
-    """Return a rule for routes.
-
-    :param operations: HTTP method and path, separated by a space
-    """
-    routes = [operation.split() for operation in operations]
-    return policy.DocumentedRuleDefault(
-        name,
-        check,
-        description,
-        [{'method': method, 'path': path} for method, path in routes],
-        scope_types=['project'],
-    )
+BASE_RULES: Final = {**_PERSONAS, **_LEGACY}
+"""Check and description by name."""

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Routes of the API document, from ``ROUTES`` and the policy rules.
 
-A policy rule names the operations that it guards. A new route appears in the document
-as soon as a rule names it.
+A controller names the rule of each operation. The document has the order of the rules.
 """
 
 import dataclasses
@@ -13,15 +12,15 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
-from oslo_policy.policy import DocumentedRuleDefault
+from oslo_policy import policy
 
 from cyborg_lite import policies
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.call.validation import Schema
 from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, V2_5, Microversion
 from cyborg_lite.api.routes import ROUTES
+from cyborg_lite.policies.rules import RULES
 
-_WITHOUT_RULE: Final = ('/', '/v2', '/v2/openapi.json')
 _VERBS: Final = {'PATCH': 'update', 'DELETE': 'delete'}
 # Operations whose method and path do not say what they do.
 _IDS: Final = {
@@ -119,14 +118,36 @@ def list_routes(version: Microversion | None = None) -> Iterator[Route]:
             )
 
 
-def _list_all_routes() -> Iterator[Route]:
-    for path in _WITHOUT_RULE:
-        yield _build_route('GET', path)
-    for rule in policies.list_rules():
-        if isinstance(rule, DocumentedRuleDefault):
-            for operation in rule.operations:
-                method, path = operation['method'], operation['path']
-                yield _build_route(method, path)
+def _list_all_routes() -> list[Route]:
+    """Return the routes of all rules; routes without a rule come first."""
+    routes = [
+        _build_route(method, path)
+        for path, resource in ROUTES.items()
+        for method in ('GET', 'POST', 'PATCH', 'DELETE')
+        if hasattr(resource, method.lower())
+    ]
+    names = [None, *RULES]
+    return sorted(routes, key=lambda route: names.index(route.rule))
+
+
+def list_rules() -> list[policy.RuleDefault]:
+    """Return the policy rules, those of routes with the routes, for oslo.policy."""
+    operations: dict[str | None, list[dict[str, str]]] = {}
+    for route in _list_all_routes():
+        operation = {'method': route.method, 'path': route.path}
+        operations.setdefault(route.rule, []).append(operation)
+    return [
+        policy.DocumentedRuleDefault(
+            rule.name,
+            rule.check_str,
+            rule.description,
+            operations[rule.name],
+            scope_types=rule.scope_types,
+        )
+        if rule.name in operations
+        else rule
+        for rule in policies.list_rules()
+    ]
 
 
 def _build_route(method: str, path: str) -> Route:

@@ -8,9 +8,10 @@ import pytest
 from oslo_config import cfg
 from oslo_policy import generator, policy
 
-from cyborg_lite import policies
+from cyborg_lite.api.openapi.routes import list_rules
+from cyborg_lite.policies import base
 
-RULES = {rule.name: rule for rule in policies.list_rules()}
+RULES = {rule.name: rule for rule in list_rules()}
 BASE = {
     'admin_api',
     'project_admin_api',
@@ -33,7 +34,7 @@ BASE = {
 
 
 def test_rule_names_are_unique() -> None:
-    assert len(RULES) == len(policies.list_rules())
+    assert len(RULES) == len(list_rules())
 
 
 def test_base_rules_have_stable_names() -> None:
@@ -49,6 +50,30 @@ def test_route_rules_are_documented_with_project_scope(name: str) -> None:
     assert all(operation['path'].startswith('/v2/') for operation in rule.operations)
 
 
+def test_readers_may_change_nothing() -> None:
+    for name, rule in RULES.items():
+        if rule.check_str == base.READER_OR_ADMIN and name not in BASE:
+            assert {operation['method'] for operation in rule.operations} == {'GET'}
+
+
+def test_services_may_write_arqs_only() -> None:
+    writable = {
+        name for name, rule in RULES.items() if rule.check_str == base.MEMBER_OR_SERVICE
+    }
+    assert writable == {f'cyborg:arq:{name}' for name in ('create', 'delete', 'update')}
+
+
+def test_rules_guard_all_their_routes() -> None:
+    operations = RULES['cyborg:arq:get_one'].operations
+    assert [operation['path'] for operation in operations] == [
+        '/v2/accelerator_requests/{uuid}',
+        '/v2/accelerator_requests/{uuid}/events',
+        '/v2/instance_events',
+    ]
+    access = RULES['cyborg:device_profile:access'].operations
+    assert [operation['method'] for operation in access] == ['GET', 'POST', 'DELETE']
+
+
 def test_rules_parse_and_refer_to_existing_rules() -> None:
     conf = cfg.ConfigOpts()
     conf([], project='cyborg-lite', default_config_files=[], default_config_dirs=[])
@@ -59,7 +84,7 @@ def test_rules_parse_and_refer_to_existing_rules() -> None:
 
 
 def test_sample_file_contains_every_rule() -> None:
-    rules = {'cyborg_lite': policies.list_rules()}
+    rules = {'cyborg_lite': list_rules()}
     output = StringIO()
     with (
         mock.patch.object(
