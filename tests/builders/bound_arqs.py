@@ -6,15 +6,13 @@ from uuid import uuid4
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.arqs import binding, history
+from cyborg_lite.db.arqs import history
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, DeviceProfile, now
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.arqs.arqs import Scope, Step
-from cyborg_lite.model.jobs import NewJob
-from cyborg_lite.model.operations import OperationKind
-from tests.builders.bind_jobs import complete_bind
-from tests.builders.rows import OWNER, PROJECT, add_arqs, add_card, bindings
+from tests.builders.bind_jobs import accept_bind, claim_for_bind, complete_bind
+from tests.builders.rows import PROJECT, add_arqs, add_card, bindings
 
 _BATCH = 5_000
 
@@ -36,23 +34,19 @@ def create_bound_instance(
     return uuids, bind_arqs(database, uuids, rp_uuid)
 
 
-def bind_arqs(database: Database, uuids: list[str], rp_uuid: str) -> str:
-    """Bind ARQs to a new instance, and return its uuid; no job remains."""
-    instance = str(uuid4())
-    everybody = Scope(project_id=None)
-    bindings_by_arq = bindings(uuids, rp_uuid, instance)
-    job = database.write(
-        binding.accept_bind,
-        bindings_by_arq,
-        everybody,
-        NewJob(OperationKind.BIND, {}),
-        OWNER,
-    )
-    event = NewJob(OperationKind.NOVA_EVENT, {})
-    claimed = database.write(binding.claim_for_bind, job, uuids, None, event)
+def bind_arqs(
+    database: Database, uuids: list[str], rp_uuid: str, instance: str = ''
+) -> str:
+    """Bind ARQs to an instance, by default a new one, and return its uuid.
+
+    No job remains.
+    """
+    instance = instance or str(uuid4())
+    job = accept_bind(database, bindings(uuids, rp_uuid, instance))
+    claimed = claim_for_bind(database, job, uuids)
     following = claimed.job
     if claimed.handles:
-        following = complete_bind(database, following, uuids, event)
+        following = complete_bind(database, following, uuids)
     database.write(queue.finish_job, following)
     return instance
 

@@ -29,7 +29,7 @@ from tests.builders.rows import (
     states,
 )
 from tests.builders.service_rows import mark_down
-from tests.functional.db.concurrent_calls import run_at_once
+from tests.support.concurrent_calls import run_at_once
 
 EVERYBODY = Scope(project_id=None)
 BIND = NewJob(OperationKind.BIND)

@@ -15,7 +15,7 @@ from tests.builders.generation_changes import (
     change_profile,
     create_profile,
 )
-from tests.functional.db.concurrent_calls import run_at_once
+from tests.support.concurrent_calls import run_at_once
 
 _WRITERS = 4
 _ROUNDS = 10

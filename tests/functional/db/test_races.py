@@ -33,7 +33,7 @@ from tests.builders.rows import (
 )
 from tests.doubles.agents import FakeAgents
 from tests.doubles.consumers import FakeConsumers
-from tests.functional.db.concurrent_calls import run_at_once
+from tests.support.concurrent_calls import run_at_once
 from tests.support.sql_statements import statements
 
 ANY_PROJECT = Scope(project_id=None)

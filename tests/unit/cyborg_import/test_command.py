@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.clients.nova import Nova
-from cyborg_lite.clients.placement import Consumer, Placement
 from cyborg_lite.cmd.manage import main
 from cyborg_lite.db.core.engine import Database
 from tests.builders import cyborg_sample
@@ -37,29 +35,6 @@ def source(tmp_path: Path) -> str:
     url = f'sqlite:///{tmp_path}/cyborg.sqlite'
     cyborg_sample.load(url)
     return url
-
-
-@pytest.fixture
-def servers(monkeypatch: pytest.MonkeyPatch) -> FakeInstances:
-    servers = FakeInstances()
-    cloud = cyborg_sample.read_cloud()
-    servers.hosts = {server['id']: server['host'] for server in cloud['servers']}
-    monkeypatch.setattr(Nova, 'from_config', lambda conf: servers)
-    return servers
-
-
-@pytest.fixture
-def placement(monkeypatch: pytest.MonkeyPatch) -> FakePlacement:
-    placement = FakePlacement()
-    cloud = cyborg_sample.read_cloud()
-    for provider in cloud['resource_providers']:
-        placement.create_provider(
-            provider['uuid'], provider['name'], provider['parent']
-        )
-    for uuid, allocations in cloud['allocations'].items():
-        placement.consumers[uuid] = Consumer(uuid, 'project', 'user', 1, allocations)
-    monkeypatch.setattr(Placement, 'from_config', lambda conf: placement)
-    return placement
 
 
 @pytest.fixture
@@ -172,14 +147,13 @@ def test_undo_keeps_rows_in_use_since(
     run: Run, source: str, target: str, tmp_path: Path, capsys: Out
 ) -> None:
     run('--from', source)
-    (arq,) = cyborg_sample.read(
-        target, "SELECT min(uuid) FROM arqs WHERE state = 'Bound'"
-    )
-    cyborg_sample.run(target, f"UPDATE arqs SET generation = 1 WHERE uuid = '{arq[0]}'")
+    first = "SELECT min(uuid) FROM arqs WHERE state = 'Bound'"
+    ((arq,),) = cyborg_sample.read(target, first)
+    cyborg_sample.run(target, f"UPDATE arqs SET generation = 1 WHERE uuid = '{arq}'")
     capsys.readouterr()
     assert run('--undo', str(tmp_path / 'record'), '--format', 'json') == 1
     reasons = read_reasons(capsys.readouterr().out)
-    assert 'bound again' in reasons[arq[0]]
+    assert 'bound again' in reasons[arq]
     counts = count_rows(target)
     assert (counts['arqs'], counts['attach_handles'], counts['devices']) == (1, 1, 1)
     assert counts['device_profiles'] == 1
@@ -214,11 +188,8 @@ def test_import_earlier_schema_is_read(
     assert row[0] == ('maintaining' if status else 'enabled')
 
 
-def test_import_other_database_returns_2(run: Run, target: str, capsys: Out) -> None:
+def test_import_unusable_source_returns_2(run: Run, target: str, capsys: Out) -> None:
     assert run('--from', target) == 2
     assert 'not that of Cyborg' in capsys.readouterr().err
-
-
-def test_import_invalid_url_returns_2(run: Run, capsys: Out) -> None:
     assert run('--from', 'nonsense') == 2
     assert 'The option --from is not a database URL.' in capsys.readouterr().err

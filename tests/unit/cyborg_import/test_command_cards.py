@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.clients.nova import Nova
-from cyborg_lite.clients.placement import Consumer, Placement
+from cyborg_lite.clients.placement import Consumer
 from cyborg_lite.cmd.manage import main
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.inventory import reports
@@ -61,26 +60,17 @@ class Import:
 @pytest.fixture
 def command(
     write_config: Callable[..., list[str]],
-    monkeypatch: pytest.MonkeyPatch,
+    servers: FakeInstances,
+    placement: FakePlacement,
     tmp_path: Path,
 ) -> Import:
     """Return the command in the cloud of the cards."""
-    servers, placement = FakeInstances(), FakePlacement()
-    cloud = cyborg_sample.read_cloud()
-    servers.hosts = {server['id']: server['host'] for server in cloud['servers']}
-    for provider in cloud['resource_providers']:
-        placement.create_provider(
-            provider['uuid'], provider['name'], provider['parent']
-        )
-    allocations = dict(cloud['allocations'])
     for card, part in cyborg_cards.list_parts():
         placement.create_provider(part.provider, part.address, None)
         servers.hosts[part.server] = cyborg_cards.HOST
-        allocations[part.server] = {part.provider: {card.resource_class: 1}}
-    for uuid, resources in allocations.items():
-        placement.consumers[uuid] = Consumer(uuid, 'project', 'user', 1, resources)
-    monkeypatch.setattr(Nova, 'from_config', lambda conf: servers)
-    monkeypatch.setattr(Placement, 'from_config', lambda conf: placement)
+        allocations = {part.provider: {card.resource_class: 1}}
+        consumer = Consumer(part.server, 'project', 'user', 1, allocations)
+        placement.consumers[part.server] = consumer
     source = f'sqlite:///{tmp_path}/cyborg.sqlite'
     cyborg_sample.load(source)
     cyborg_cards.add(source)
@@ -125,41 +115,41 @@ def test_import_cards_keep_handles_after_first_report(
     assert {'0000:6b:00.2', '0000:d8:00.1', '0000:af:00.0/nvidia-231/1'} <= used
 
 
-def test_import_bind_started_is_explained(
-    command: Import, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ('state', 'advice', 'next_step'),
+    [
+        (
+            'BindStarted',
+            'Wait for the bind, or delete the server. Then undo this import, and '
+            'import again.',
+            "UPDATE {} SET state = 'Bound'",
+        ),
+        ('Deleting', 'Delete it in Cyborg, then import again.', 'DELETE FROM {}'),
+    ],
+)
+def test_import_unfinished_arq_is_explained(
+    command: Import,
+    capsys: pytest.CaptureFixture[str],
+    state: str,
+    advice: str,
+    next_step: str,
 ) -> None:
     bound = cyborg_cards.list_bound()
     arq, (handle, _provider, _server) = next(iter(bound.items()))
-    _change_arq(command, arq, "UPDATE {} SET state = 'BindStarted'")
+    _change_arq(command, arq, f"UPDATE {{}} SET state = '{state}'")
     assert command.run() == 1
-    assert _read_advice(capsys, arq).endswith(
-        'Wait for the bind, or delete the server. Then undo this import, and import '
-        'again.'
-    )
+    assert _read_advice(capsys, arq).endswith(advice)
     assert command.list_bound().keys() == bound.keys() - {arq}
     assert _is_closed(command, handle)
 
     # The operator follows the advice.
-    _change_arq(command, arq, "UPDATE {} SET state = 'Bound'")
-    assert command.undo() == 0
+    _change_arq(command, arq, next_step)
+    if state == 'BindStarted':
+        assert command.undo() == 0
+    else:
+        del bound[arq]
     assert command.run() == 0
     assert command.list_bound() == bound
-
-
-def test_import_deleting_arq_is_explained(
-    command: Import, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bound = cyborg_cards.list_bound()
-    arq, (handle, _provider, _server) = next(iter(bound.items()))
-    _change_arq(command, arq, "UPDATE {} SET state = 'Deleting'")
-    assert command.run() == 1
-    advice = _read_advice(capsys, arq)
-    assert advice.endswith('Delete it in Cyborg, then import again.')
-    assert _is_closed(command, handle)
-
-    _change_arq(command, arq, 'DELETE FROM {}')
-    assert command.run() == 0
-    assert command.list_bound().keys() == bound.keys() - {arq}
 
 
 def _change_arq(command: Import, arq: str, statement: str) -> None:

@@ -10,19 +10,8 @@ from cyborg_lite.cyborg_import.notes import (
     normalize_address,
     parse_object,
 )
-from cyborg_lite.cyborg_import.plan import ImportNote, NoteKind, Table
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
-
-
-def test_notes_keep_order_and_kind() -> None:
-    notes = Notes(NOW)
-    notes.refuse(Table.ARQS, 'a', 'It is unknown.')
-    notes.change(Table.DEVICES, 'd', 'It is disabled.')
-    assert notes.items == [
-        ImportNote(NoteKind.REFUSED, Table.ARQS, 'a', 'It is unknown.'),
-        ImportNote(NoteKind.CHANGED, Table.DEVICES, 'd', 'It is disabled.'),
-    ]
 
 
 def test_date_is_utc_or_time_of_import() -> None:

@@ -1,30 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of options of ``cyborg.conf`` that this service has, and that it lacks."""
 
-import pytest
-
-from cyborg_lite.cyborg_import.options import Option, convert_options
+from cyborg_lite.cyborg_import.options import convert_options
 
 NAMES = {
     'DEFAULT': {'debug'},
     'api': {'host', 'workers'},
     'agent': {'enabled_drivers', 'discovery_interval'},
 }
-
-
-@pytest.mark.parametrize(
-    ('source', 'reason'),
-    [
-        (('database', 'connection'), 'a database of its own'),
-        (('api', 'enable_ssl_api'), 'a proxy terminates TLS'),
-        (('quota', 'reservation_expire'), 'it has no counterpart'),
-    ],
-)
-def test_option_without_target_has_reason(source: Option, reason: str) -> None:
-    section, name = source
-    (option,) = convert_options({section: {name: ['x']}}, NAMES)
-    assert option.target is None
-    assert reason in option.reason
 
 
 def test_drivers_get_names_of_this_service() -> None:

@@ -8,15 +8,9 @@ from uuid import uuid4
 
 import pytest
 from sqlalchemy import insert, select
-from sqlalchemy.orm import Session
 
 from cyborg_lite.cyborg_import import stored_rows
-from cyborg_lite.cyborg_import.plan import (
-    CloudRows,
-    ImportPlan,
-    StoredRows,
-    Table,
-)
+from cyborg_lite.cyborg_import.plan import CloudRows, ImportPlan, StoredRows, Table
 from cyborg_lite.cyborg_import.planning import plan_import
 from cyborg_lite.cyborg_import.source import read_source
 from cyborg_lite.db.core.engine import Database
@@ -24,6 +18,7 @@ from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable
 from cyborg_lite.db.providers import providers
 from cyborg_lite.model.arqs.arqs import State
 from tests.builders import cyborg_sample
+from tests.builders.table_rows import execute, read_column
 
 _USE: Final = select(Arq.uuid, Arq.resource_class, Arq.bound_at)
 
@@ -56,10 +51,9 @@ def test_insert_rows_start_use_of_bound_arqs(
     rows = database.read(lambda session: session.execute(_USE).all())
     bound = {arq.uuid for arq in plan.arqs if arq.state is State.BOUND}
     assert {row.uuid for row in rows if row.bound_at is not None} == bound
-    classes = {row.uuid: row.resource_class for row in rows}
     requested = {arq.uuid: arq.group for arq in plan.arqs}
-    for uuid, resource_class in classes.items():
-        assert f'resources:{resource_class}' in requested[uuid]
+    for row in rows:
+        assert f'resources:{row.resource_class}' in requested[row.uuid]
 
 
 def test_delete_rows_leaves_nothing(database: Database, plan: ImportPlan) -> None:
@@ -75,22 +69,11 @@ def test_delete_rows_keeps_device_that_agent_extended(
     database: Database, plan: ImportPlan
 ) -> None:
     database.write(stored_rows.insert_rows, plan)
-    database.write(_add_handle)
+    of_provider = Deployable.rp_uuid == cyborg_sample.PROVIDER
+    (deployable,) = read_column(database, select(Deployable.id).where(of_provider))
+    # A host report adds a handle.
+    row = {'uuid': str(uuid4()), 'deployable_id': deployable, 'key': 'new'}
+    execute(database, insert(AttachHandle), {**row, 'type': 'TEST_PCI', 'info': {}})
     deleted, notes = database.write(stored_rows.delete_rows, plan.list_uuids())
     assert deleted[Table.DEVICES] == 1
     assert {note.table for note in notes} == {Table.DEPLOYABLES, Table.DEVICES}
-
-
-def _add_handle(session: Session) -> None:
-    """Add a handle to a deployable, as a host report does."""
-    deployable = session.scalar(
-        select(Deployable.id).where(Deployable.rp_uuid == cyborg_sample.PROVIDER)
-    )
-    row: dict[str, object] = {
-        'uuid': str(uuid4()),
-        'deployable_id': deployable,
-        'key': 'new',
-        'type': 'TEST_PCI',
-        'info': {},
-    }
-    session.execute(insert(AttachHandle).values(**row))

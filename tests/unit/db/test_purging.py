@@ -2,10 +2,8 @@
 """Deletion of old rows: the rows that each function selects, and their number."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from sqlalchemy import func, insert, select, update
-from sqlalchemy.sql import Executable
+from sqlalchemy import insert
 
 from cyborg_lite.db import purging
 from cyborg_lite.db.arqs import history
@@ -17,21 +15,18 @@ from cyborg_lite.model.arqs.arqs import Actor
 from cyborg_lite.model.hosts.services import CONDUCTOR
 from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.reports import card, report
+from tests.builders.table_rows import change_rows, count_rows, execute
 
 LIMIT = datetime.now(UTC) - timedelta(days=30)
 BEFORE, AFTER = LIMIT - timedelta(seconds=2), LIMIT + timedelta(seconds=2)
 
 
-def execute(database: Database, statement: Executable, *rows: Any) -> None:
-    database.write(lambda session: session.execute(statement, *rows))
-
-
 def test_delete_old_services_spares_recent_and_used(database: Database) -> None:
     database.write(reports.store_report, report(card(1)))
     database.write(services.record_start, CONDUCTOR, 'controller', '1')
-    execute(database, update(Service).values(heartbeat_at=AFTER))
+    change_rows(database, Service, heartbeat_at=AFTER)
     assert database.write(purging.delete_old_services, LIMIT) == 0
-    execute(database, update(Service).values(heartbeat_at=BEFORE))
+    change_rows(database, Service, heartbeat_at=BEFORE)
     assert database.write(purging.delete_old_services, LIMIT) == 1
     assert len(database.read(services.list_services)) == 1
 
@@ -45,11 +40,8 @@ def test_delete_old_calls_spares_recent_ones(database: Database) -> None:
 
 def test_shorten_history_deletes_steps_above_maximum(database: Database) -> None:
     (arq,) = create_bound_arqs(database, 1)
-    present = database.read(
-        lambda session: session.scalar(select(func.count(ArqEvent.id)))
-    )
     row = {'arq_uuid': arq, 'step': 'Health', 'actor': Actor.AGENT, 'at': BEFORE}
-    missing = history.MAX_STEPS - (present or 0)
+    missing = history.MAX_STEPS - count_rows(database, ArqEvent)
     execute(database, insert(ArqEvent), [row] * missing)
     assert database.read(history.list_long_histories) == []
     assert database.write(history.shorten_history, arq) == 0

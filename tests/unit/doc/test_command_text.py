@@ -1,27 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the page that describes the commands by their help."""
 
-import importlib.util
 import re
-from pathlib import Path
 from types import ModuleType
-from typing import Final
 
 import pytest
 
 from devstack.command_pages import Page, read_help
-
-_SOURCE: Final = Path(__file__).parents[3] / 'doc/source/_exts/command_text.py'
+from tests.unit.doc.extensions import load
 
 
 @pytest.fixture(scope='module')
 def command_text() -> ModuleType:
-    spec = importlib.util.spec_from_file_location('command_text', _SOURCE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load('command_text')
 
 
 def test_read_arguments_has_all_options_of_help(command_text: ModuleType) -> None:

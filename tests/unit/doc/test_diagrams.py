@@ -1,29 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the pictures that the documentation draws from text."""
+"""Tests of the pictures that the documentation draws."""
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
-from typing import Final
 from xml.etree import ElementTree
 
 import pytest
 
-_FOLDER: Final = Path(__file__).parents[3] / 'doc/source/_exts'
-
-
-def load(name: str) -> ModuleType:
-    """Import a module of the Sphinx extensions, which is not in a package."""
-    spec = importlib.util.spec_from_file_location(name, _FOLDER / f'{name}.py')
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Data classes look up their module there.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, name, module)
-        spec.loader.exec_module(module)
-    return module
+from cyborg_lite.rendering.svg import format_svg
+from tests.unit.doc.extensions import load
 
 
 def texts(picture: str) -> list[str]:
@@ -60,3 +43,10 @@ def test_sequence_diagram_has_participants_and_messages() -> None:
 def test_sequence_diagram_invalid_line_raises() -> None:
     with pytest.raises(ValueError, match='Not a message'):
         load('sequence_svg').draw_sequence(['Nova: PATCH'], '')
+
+
+def test_example_picture_shows_every_device() -> None:
+    picture = format_svg(load('example_host').build_example())
+    text = ''.join(ElementTree.fromstring(picture).itertext())
+    for name in ('NVIDIA A100', 'Tesla T4', 'FPGA PAC D5005', 'QuickAssist 4xxx'):
+        assert name in text

@@ -322,12 +322,6 @@ def test_pages_are_below_one_toctree_each() -> None:
     )
 
 
-def test_pages_have_no_list_of_contents() -> None:
-    """The theme shows the sections of a page beside it, and refuses the directive."""
-    pages = [page.name for page in PAGES if '.. contents::' in page.read_text()]
-    assert not pages
-
-
 def test_log_lines_of_troubleshooting_are_in_code() -> None:
     page = (SOURCE / 'troubleshooting.rst').read_text()
     section = page.split('\nLog lines\n')[1].split('\nREST calls\n')[0]

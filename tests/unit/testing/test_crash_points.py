@@ -19,14 +19,6 @@ def run_process(crash_point: CrashPoint) -> list[str]:
     return steps
 
 
-def test_step_has_two_points() -> None:
-    crash_point = CrashPoint()
-    with crash_point.activate():
-        assert run_process(crash_point) == ['one', 'two']
-    assert crash_point.points == ['before one', 'after one', 'before two', 'after two']
-    assert crash_point.reached is None
-
-
 @pytest.mark.parametrize(
     ('number', 'steps', 'point'),
     [
@@ -52,17 +44,3 @@ def test_step_after_crash_raises_until_restart() -> None:
         assert run_process(crash_point) == []
         crash_point.restart()
         assert run_process(crash_point) == ['one', 'two']
-
-
-def test_step_inactive_does_not_raise() -> None:
-    crash_point = CrashPoint(0)
-    assert run_process(crash_point) == ['one', 'two']
-    assert crash_point.points == []
-
-
-def test_on_crash_is_called_before_exception() -> None:
-    crash_point, points = CrashPoint(1), []
-    crash_point.on_crash = lambda: points.append(crash_point.reached)
-    with crash_point.activate():
-        run_process(crash_point)
-    assert points == ['after one']

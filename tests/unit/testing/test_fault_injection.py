@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of hosts and kernels with injected faults."""
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -95,21 +94,3 @@ def test_faulty_kernel_after_fault_accepts_changes(tmp_path: Path) -> None:
     kernel.write(tmp_path, 'a', 'x')
     assert (tmp_path / 'a').read_text() == 'x'
     assert kernel.changes == 2
-
-
-def test_faulty_kernel_hang_ends_with_resume(tmp_path: Path) -> None:
-    kernel = FaultyKernel(FileKernel(), FaultKind.HANG)
-    thread = threading.Thread(target=kernel.write, args=(tmp_path, 'a', 'x'))
-    thread.start()
-    thread.join(0.2)  # a change that does not hang ends the thread
-    assert thread.is_alive()
-    assert not (tmp_path / 'a').exists()
-    kernel.resume.set()
-    thread.join(30)
-    assert (tmp_path / 'a').exists()
-
-
-def test_faulty_kernel_holders_is_no_change(tmp_path: Path) -> None:
-    kernel = FaultyKernel(FileKernel(), FaultKind.REFUSAL)
-    assert kernel.holders(tmp_path, ['a']) == []
-    assert kernel.changes == 0

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of modes accept the drivers of the package and describe wrong ones."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,8 @@ from cyborg_lite.drivers.qat.driver import IntelQat
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.inventory.host_report import Device
 from cyborg_lite.testing import mode_checks
-from cyborg_lite.testing.driver_checks import Bench, ConformanceError
+from cyborg_lite.testing.driver_checks import ConformanceError
 from tests.hosts.driver_benches import LOOKING, on_demand_bench
-
-Check = Callable[[Bench, Path], None]
 
 
 class Careless(IntelQat):

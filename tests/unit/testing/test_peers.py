@@ -8,7 +8,7 @@ from cyborg_lite.errors.base import NotFound
 from cyborg_lite.errors.daemons import RemoteError
 from cyborg_lite.testing.crash_points import CrashPoint
 from cyborg_lite.testing.fault_injection import ProcessCrash
-from cyborg_lite.testing.peers import CrashableNova, FakeGlance, FakePlacementClient
+from cyborg_lite.testing.peers import CrashableNova, FakeGlance
 from tests.builders.bitstream_files import IMAGE_ID, image
 
 CONTENT = b'bits'
@@ -37,11 +37,3 @@ def test_nova_crash_after_post_keeps_event() -> None:
     with crash_point.activate(), pytest.raises(ProcessCrash):
         nova.post_events([event])
     assert nova.events == [event]
-
-
-def test_placement_returns_allocation() -> None:
-    consumer = FakePlacementClient(CrashPoint(), 'provider', {'FPGA': 1}).find_consumer(
-        'server'
-    )
-    assert consumer is not None
-    assert consumer.allocations == {'provider': {'FPGA': 1}}

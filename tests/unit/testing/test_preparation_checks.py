@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the conformance checks of preparation with correct and wrong drivers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,15 +11,9 @@ from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.testing import preparation_checks
 from cyborg_lite.testing.driver_checks import (
-    HOSTNAME,
-    Bench,
     ConformanceError,
-    discover,
 )
-from cyborg_lite.testing.preparation_checks import build_handle
-from tests.doubles.file_driver import ADDRESS, INFO, FileDriver, build_bench
-
-Check = Callable[[Bench, Path], None]
+from tests.doubles.file_driver import FileDriver, build_bench
 
 
 class SingleUseDriver(FileDriver):
@@ -134,87 +128,28 @@ class CountingGroupingDriver(GroupingDriver):
 
 
 @pytest.mark.parametrize(
-    ('driver', 'check'),
+    ('driver', 'name', 'message'),
     [
-        (ReportingDriver, preparation_checks.check_prepare_is_repeatable),
-        (ReportingDriver, preparation_checks.check_is_prepared_is_correct),
-        (ReportingDriver, preparation_checks.check_release_without_prepare_is_accepted),
-        (ReportingDriver, preparation_checks.check_release_is_isolated),
-        (ReportingDriver, preparation_checks.check_handles_are_stable),
-        (ReportingDriver, preparation_checks.check_refused_change_is_undone),
-        (ReportingDriver, preparation_checks.check_crash_is_recovered),
-        (ConnectingDriver, preparation_checks.check_connect_is_repeatable),
-        (ConnectingDriver, preparation_checks.check_refused_connect_is_reported),
-        (GroupingDriver, preparation_checks.check_group_is_repeatable),
-        (GroupingDriver, preparation_checks.check_failed_group_is_undone),
-    ],
-    ids=lambda value: value.__name__,
-)
-def test_correct_driver_passes(
-    driver: type[FileDriver], check: Check, tmp_path: Path
-) -> None:
-    check(build_bench(driver), tmp_path)
-
-
-_REPEATABLE = preparation_checks.check_prepare_is_repeatable
-_UNDONE = preparation_checks.check_failed_group_is_undone
-_GROUP = preparation_checks.check_group_is_repeatable
-
-
-@pytest.mark.parametrize(
-    ('driver', 'check', 'message'),
-    [
-        (SingleUseDriver, _REPEATABLE, 'a second prepare changes the host'),
-        (LeavingDriver, _REPEATABLE, 'release does not undo prepare'),
-        (
-            GreedyDriver,
-            preparation_checks.check_release_is_isolated,
-            'the release of one handle changes another',
-        ),
-        (
-            SilentDriver,
-            preparation_checks.check_refused_change_is_undone,
-            'a refused change raises no DriverError',
-        ),
-        (
-            LeavingDriver,
-            preparation_checks.check_crash_is_recovered,
-            'release does not undo prepare',
-        ),
-        (
-            AppendingDriver,
-            preparation_checks.check_connect_is_repeatable,
-            'a second connect changes the host',
-        ),
+        (SingleUseDriver, 'prepare_is_repeatable', 'a second prepare changes the host'),
+        (LeavingDriver, 'prepare_is_repeatable', 'release does not undo prepare'),
+        (GreedyDriver, 'release_is_isolated', 'one handle changes another'),
+        (SilentDriver, 'refused_change_is_undone', 'change raises no DriverError'),
+        (LeavingDriver, 'crash_is_recovered', 'release does not undo prepare'),
+        (AppendingDriver, 'connect_is_repeatable', 'second connect changes the host'),
         (
             SilentlyConnectingDriver,
-            preparation_checks.check_refused_connect_is_reported,
-            'a refused connect raises no DriverError',
+            'refused_connect_is_reported',
+            'connect raises no DriverError',
         ),
-        (
-            ForgetfulGroupingDriver,
-            _UNDONE,
-            'deactivate does not undo a failed activate',
-        ),
-        (SilentGroupingDriver, _UNDONE, 'a refused activate raises no DriverError'),
-        (ForgetfulGroupingDriver, _GROUP, 'deactivate does not undo activate'),
-        (CountingGroupingDriver, _GROUP, 'a second activate changes the host'),
+        (ForgetfulGroupingDriver, 'failed_group_is_undone', 'undo a failed activate'),
+        (SilentGroupingDriver, 'failed_group_is_undone', 'raises no DriverError'),
+        (ForgetfulGroupingDriver, 'group_is_repeatable', 'does not undo activate'),
+        (CountingGroupingDriver, 'group_is_repeatable', 'second activate changes'),
     ],
 )
 def test_wrong_driver_raises_conformance_error(
-    driver: type[FileDriver], check: Check, message: str, tmp_path: Path
+    driver: type[FileDriver], name: str, message: str, tmp_path: Path
 ) -> None:
+    check = getattr(preparation_checks, f'check_{name}')
     with pytest.raises(ConformanceError, match=message):
         check(build_bench(driver), tmp_path)
-
-
-def test_build_handle_copies_values_with_stable_uuid(tmp_path: Path) -> None:
-    bench = build_bench()
-    (result,) = discover(bench.make(bench.host(tmp_path)))
-    assert result.device is not None
-    root = result.device.root
-    first, second = (build_handle(result.device, root, item) for item in root.handles)
-    assert (first.hostname, first.control_address) == (HOSTNAME, ADDRESS)
-    assert (first.key, first.info, first.needs_host) == (f'{ADDRESS}/0', INFO, True)
-    assert first == build_handle(result.device, root, root.handles[0])
-    assert first.uuid != second.uuid

@@ -55,8 +55,6 @@ def test_failed_arq_keeps_instance_without_handle() -> None:
 @pytest.mark.parametrize(
     ('columns', 'reason'),
     [
-        ({'state': 'BindStarted'}, 'had not finished its bind'),
-        ({'state': 'Deleting'}, 'had not finished its deletion'),
         ({'state': 'Lost'}, 'state Lost is unknown'),
         ({'device_profile_id': 7}, 'device profile is not imported'),
         ({'project_id': 'p' * 65}, 'longer than 64'),
@@ -99,16 +97,8 @@ def test_arq_imported_before_is_accepted() -> None:
     assert [arq.uuid for arq in convert(BOUND, stored=stored)[0]] == ['a1']
 
 
-def test_arq_of_instance_unknown_to_nova_is_refused() -> None:
-    cloud = replace(CLOUD, missing_instances=frozenset({'i'}))
-    arqs, _, reasons = convert(BOUND, cloud=cloud)
-    assert not arqs
-    assert 'Nova has no server i' in reasons[0]
-    unchecked = replace(CLOUD, missing_instances=None)
-    assert convert(BOUND, cloud=unchecked)[0]
-
-
 def test_missing_allocation_is_noted() -> None:
-    arqs, _, reasons = convert(BOUND, cloud=replace(CLOUD, allocations={}))
+    cloud = replace(CLOUD, allocations={}, missing_instances=None)
+    arqs, _, reasons = convert(BOUND, cloud=cloud)
     assert len(arqs) == 1
     assert 'has no allocation on provider rp' in reasons[0]

@@ -2,28 +2,30 @@
 """Attach handles that ARQs own: data for the host, cleaning and rebuilding."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import Row, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import select
 
 from cyborg_lite.db.arqs import attach_handles, binding, release
 from cyborg_lite.db.bitstreams import programming
-from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, AttachHandle
 from cyborg_lite.db.inventory import handles
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.errors.arqs import ArqStateConflict, BindCancelled
+from cyborg_lite.errors.arqs import BindCancelled
 from cyborg_lite.errors.drivers import DriverError
-from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.jobs import Job, NewJob, NovaEventPayload
 from cyborg_lite.model.jobs import read_bind_generation as read_generation
 from cyborg_lite.model.operations import OperationKind
-from tests.builders.bind_jobs import complete_bind, confirm_all
+from tests.builders.bind_jobs import (
+    ANY_PROJECT,
+    FAILED_EVENT_JOB,
+    accept_bind,
+    claim_for_bind,
+    complete_bind,
+)
 from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.rows import (
     HOST,
@@ -34,25 +36,13 @@ from tests.builders.rows import (
     owners,
     states,
 )
-
-
-def set_state(database: Database, state: str) -> None:
-    """Set the state of all ARQs."""
-    statement = update(Arq).values(state=state)
-    database.write(lambda session: session.execute(statement))
-
-
-def read_handle_uuid(database: Database, arq_uuid: str) -> str:
-    """Return the uuid of the handle that an ARQ owns."""
-    statement = select(AttachHandle.uuid).where(AttachHandle.arq_uuid == arq_uuid)
-    return database.read(lambda session: session.scalars(statement).one())
+from tests.builders.table_rows import change_rows, read_column
 
 
 def test_list_handles_of_arqs_returns_given_arqs_only(database: Database) -> None:
-    first, second = create_bound_arqs(database, 2)
+    _first, second = create_bound_arqs(database, 2)
     (handle,) = database.read(attach_handles.list_handles_of_arqs, [second])
     assert (handle.arq_uuid, handle.hostname) == (second, HOST)
-    assert handle.uuid != read_handle_uuid(database, first)
     assert (handle.needs_host, handle.preparing, handle.generation) == (True, False, 1)
     assert handle.load is None
 
@@ -60,7 +50,7 @@ def test_list_handles_of_arqs_returns_given_arqs_only(database: Database) -> Non
 def test_list_handles_to_rebuild_returns_provisioning_only(database: Database) -> None:
     uuids = create_bound_arqs(database, 2)
     assert database.read(attach_handles.list_handles_to_rebuild, HOST) == ()
-    set_state(database, 'Provisioning')
+    change_rows(database, Arq, state='Provisioning')
     handles = database.read(attach_handles.list_handles_to_rebuild, HOST)
     assert sorted(handle.arq_uuid for handle in handles) == sorted(uuids)
     assert database.read(attach_handles.list_handles_to_rebuild, 'compute-2') == ()
@@ -72,19 +62,16 @@ def test_free_excludes_used_missing_and_preparing(
 ) -> None:
     add_card(database, 2)
     free = select(AttachHandle.id).where(handles.FREE)
-    first, second = database.read(lambda session: session.scalars(free).all())
-    change = update(AttachHandle).where(AttachHandle.id == first)
-    database.write(lambda session: session.execute(change.values({column: True})))
-    assert database.read(lambda session: session.scalars(free).all()) == [second]
+    first, second = read_column(database, free)
+    change_rows(database, AttachHandle, AttachHandle.id == first, **{column: True})
+    assert read_column(database, free) == [second]
 
 
 # --- statements of an earlier bind, after its ARQ was unbound and bound again -------
 
 
-EVERYBODY = Scope(project_id=None)
-BIND = NewJob(OperationKind.BIND, limit_ms=60_000)
 FAILURE = DriverError(reason='no such type')
-EVENT = NewJob(OperationKind.NOVA_EVENT)
+EVENT = FAILED_EVENT_JOB
 
 
 @dataclass
@@ -103,19 +90,17 @@ class Rebound:
 
     def accept(self, card: int) -> Job:
         instance = self.instance if card else str(uuid4())
-        binding_by_arq = bindings(self.uuids, self.cards[card], instance)
-        return self.database.write(
-            binding.accept_bind, binding_by_arq, EVERYBODY, BIND, OWNER
-        )
+        requested = bindings(self.uuids, self.cards[card], instance)
+        return accept_bind(self.database, requested)
 
     def claim(self, job: Job) -> Job:
-        claimed = self.database.write(
-            binding.claim_for_bind, job, self.uuids, None, EVENT
-        )
-        return claimed.job
+        return claim_for_bind(self.database, job, self.uuids).job
+
+    def fail(self, job: Job) -> Job | None:
+        return self.database.write(binding.fail_bind, job, self.uuids, FAILURE, EVENT)
 
     def unbind(self) -> None:
-        self.database.write(release.unbind_arqs, self.uuids, EVERYBODY, None)
+        self.database.write(release.unbind_arqs, self.uuids, ANY_PROJECT, None)
 
     def bind_again(self) -> tuple[Job, Job]:
         """Return the job of the first bind, and that of the second, which claims."""
@@ -132,23 +117,10 @@ class Rebound:
     def check_second_bind_goes_on(self, job: Job) -> None:
         handle = self.handle
         assert handle.preparing
-        assert self.database.read(_provider_of, handle.uuid) == self.cards[1]
-        self.database.write(
-            binding.complete_bind,
-            job,
-            confirm_all(self.database, self.uuids),
-            None,
-            EVENT,
-        )
+        provider = select(Arq.device_rp_uuid).where(Arq.uuid == handle.arq_uuid)
+        assert read_column(self.database, provider) == [self.cards[1]]
+        complete_bind(self.database, job, self.uuids)
         assert states(self.database, self.uuids) == ['Bound']
-
-
-def _provider_of(session: Session, handle: str) -> str | None:
-    return session.scalar(
-        select(Arq.device_rp_uuid)
-        .join(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
-        .where(AttachHandle.uuid == handle)
-    )
 
 
 def test_accept_bind_raises_generation(database: Database) -> None:
@@ -169,46 +141,18 @@ def test_accept_bind_generation_exceeds_all_arqs(database: Database) -> None:
     assert read_generation(rebound.accept(1).payload) == 2
 
 
-def test_accept_bind_generation_raised_meanwhile_raises(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The ARQ was bound and unbound since it was read."""
-    rebound = Rebound(database)
-    arqs = database.read(_read_arqs, rebound.uuids)
-    rebound.accept(0)
-    rebound.unbind()
-    binding_by_arq = bindings(rebound.uuids, rebound.cards[1], rebound.instance)
-    monkeypatch.setattr(binding, '_list_bindable', lambda *_: (arqs, False))
-    with pytest.raises(ArqStateConflict):
-        database.write(binding.accept_bind, binding_by_arq, EVERYBODY, BIND, OWNER)
-
-
-# Any: the columns of the SELECT.
-def _read_arqs(session: Session, uuids: list[str]) -> list[Row[*tuple[Any, ...]]]:
-    columns = select(Arq.uuid, Arq.project_id, Arq.generation)
-    return list(session.execute(columns.where(Arq.uuid.in_(uuids))))
-
-
-def test_claim_of_earlier_bind_raises(database: Database) -> None:
-    rebound = Rebound(database)
+@pytest.mark.parametrize('needs_host', [True, False])
+def test_claim_of_earlier_bind_raises(database: Database, needs_host: bool) -> None:
+    rebound = Rebound(database, needs_host)
     first = rebound.accept(0)
     rebound.unbind()
     second = rebound.accept(1)
     with pytest.raises(BindCancelled):
         rebound.claim(first)
-    assert owners(database) == []
-    rebound.check_second_bind_goes_on(rebound.claim(second))
-
-
-def test_claim_of_earlier_passthrough_bind_raises(database: Database) -> None:
-    rebound = Rebound(database, needs_host=False)
-    first = rebound.accept(0)
-    rebound.unbind()
-    rebound.accept(1)
-    with pytest.raises(BindCancelled):
-        rebound.claim(first)
     assert states(database, rebound.uuids) == ['BindStarted']
     assert owners(database) == []
+    rebound.claim(second)
+    assert owners(database) == rebound.uuids
 
 
 def test_list_claimed_handles_of_earlier_bind_raises(database: Database) -> None:
@@ -231,7 +175,7 @@ def test_complete_earlier_bind_raises(database: Database) -> None:
     rebound = Rebound(database)
     first, second = rebound.bind_again()
     with pytest.raises(BindCancelled):
-        complete_bind(database, first, rebound.uuids, EVENT)
+        complete_bind(database, first, rebound.uuids)
     assert states(database, rebound.uuids) == ['BindStarted']
     rebound.check_second_bind_goes_on(second)
 
@@ -239,8 +183,7 @@ def test_complete_earlier_bind_raises(database: Database) -> None:
 def test_fail_earlier_bind_changes_nothing(database: Database) -> None:
     rebound = Rebound(database)
     first, second = rebound.bind_again()
-    event = database.write(binding.fail_bind, first, rebound.uuids, FAILURE, EVENT)
-    assert event is None
+    assert rebound.fail(first) is None
     assert states(database, rebound.uuids) == ['BindStarted']
     rebound.check_second_bind_goes_on(second)
 
@@ -248,7 +191,7 @@ def test_fail_earlier_bind_changes_nothing(database: Database) -> None:
 def test_fail_earlier_bind_keeps_bound_handle(database: Database) -> None:
     rebound = Rebound(database, needs_host=False)
     first, _event = rebound.bind_again()
-    database.write(binding.fail_bind, first, rebound.uuids, FAILURE, EVENT)
+    rebound.fail(first)
     assert states(database, rebound.uuids) == ['Bound']
     assert owners(database) == rebound.uuids
 
@@ -259,7 +202,7 @@ def test_fail_earlier_bind_releases_its_own_handle(database: Database) -> None:
     first = rebound.claim(rebound.accept(0))
     rebound.unbind()
     second = rebound.accept(1)
-    database.write(binding.fail_bind, first, rebound.uuids, FAILURE, EVENT)
+    rebound.fail(first)
     assert states(database, rebound.uuids) == ['BindStarted']
     (job,) = database.write(queue.lease_jobs, OWNER, 10)
     assert job.type == OperationKind.RELEASE
@@ -273,7 +216,7 @@ def test_fail_later_bind_keeps_handle_of_earlier(database: Database) -> None:
     rebound.claim(rebound.accept(0))
     rebound.unbind()
     second = rebound.accept(1)
-    database.write(binding.fail_bind, second, rebound.uuids, FAILURE, EVENT)
+    rebound.fail(second)
     assert states(database, rebound.uuids) == ['BindFailed']
     assert rebound.handle.preparing
     counts = {count.type for count in database.read(queue.count_jobs)}
@@ -288,7 +231,7 @@ def test_events_of_earlier_bind_are_none(database: Database, succeeded: bool) ->
     rebound.unbind()
     job = rebound.claim(rebound.accept(1))
     if not succeeded:
-        database.write(_set_failed, rebound.uuids)
+        change_rows(database, Arq, state='BindFailed')
     event = NovaEventPayload(rebound.instance, tuple(rebound.uuids), succeeded, 1)
     assert job.type == OperationKind.NOVA_EVENT
     assert database.read(binding.list_arqs_by_outcome, event) == ()
@@ -298,15 +241,11 @@ def test_events_of_earlier_bind_are_none(database: Database, succeeded: bool) ->
         assert arqs == tuple(rebound.uuids)
 
 
-def _set_failed(session: Session, uuids: list[str]) -> None:
-    change(session, update(Arq).where(Arq.uuid.in_(uuids)), {'state': 'BindFailed'})
-
-
 def test_bind_job_without_generation_still_runs(database: Database) -> None:
     """A conductor of an earlier release has written it."""
     rebound = Rebound(database)
     job = rebound.claim(replace(rebound.accept(0), payload={}))
-    complete_bind(database, job, rebound.uuids, EVENT)
+    complete_bind(database, job, rebound.uuids)
     assert states(database, rebound.uuids) == ['Bound']
 
 
@@ -314,14 +253,10 @@ def test_bind_job_without_generation_releases_handles(database: Database) -> Non
     rebound = Rebound(database, needs_host=False)
     job = replace(rebound.accept(0), payload={})
     rebound.claim(job)
-    database.write(_set_bind_started, rebound.uuids)
-    database.write(binding.fail_bind, job, rebound.uuids, FAILURE, EVENT)
+    change_rows(database, Arq, state='BindStarted')
+    rebound.fail(job)
     assert states(database, rebound.uuids) == ['BindFailed']
     assert owners(database) == []
-
-
-def _set_bind_started(session: Session, uuids: list[str]) -> None:
-    change(session, update(Arq).where(Arq.uuid.in_(uuids)), {'state': 'BindStarted'})
 
 
 # --- releases ---
@@ -334,7 +269,7 @@ def _release_and_claim_again(rebound: Rebound) -> tuple[AllocatedHandle, Job, Jo
     """
     database = rebound.database
     first = rebound.claim(rebound.accept(0))
-    event = complete_bind(database, first, rebound.uuids, EVENT)
+    event = complete_bind(database, first, rebound.uuids)
     database.write(queue.finish_job, event)
     rebound.unbind()
     (job,) = database.write(queue.lease_jobs, OWNER, 10)
@@ -361,8 +296,7 @@ def test_release_failure_after_release_marks_nothing(database: Database) -> None
     """Another conductor has released the handle, and the ARQ is unbound and clean."""
     rebound = Rebound(database)
     stale, _job, second = _release_and_claim_again(rebound)
-    event = database.write(binding.fail_bind, second, rebound.uuids, FAILURE, EVENT)
-    assert event is not None
+    assert rebound.fail(second) is not None
     rebound.unbind()
     before = database.read(queue.count_jobs)
     database.write(release.record_release_failure, stale, FAILURE)

@@ -12,9 +12,8 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import arqs, attach_handles, binding, release
 from cyborg_lite.db.arqs.claiming import Allocated
-from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import Arq, Device
+from cyborg_lite.db.core.tables import Arq
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.arqs import (
@@ -27,9 +26,8 @@ from cyborg_lite.errors.arqs import (
 )
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.jobs import JobLost
-from cyborg_lite.model.arqs.arqs import Binding
 from cyborg_lite.model.devices.devices import ConfirmedHandle
-from cyborg_lite.model.jobs import Job, Owner
+from cyborg_lite.model.jobs import Owner
 from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_jobs import (
@@ -37,9 +35,12 @@ from tests.builders.bind_jobs import (
     BIND_JOB,
     BOUND_EVENT_JOB,
     FAILED_EVENT_JOB,
+    accept_bind,
+    claim_for_bind,
     complete_bind,
     confirm_all,
 )
+from tests.builders.bound_arqs import bind_arqs
 from tests.builders.rows import (
     OWNER,
     PROJECT,
@@ -49,28 +50,17 @@ from tests.builders.rows import (
     owners,
     states,
 )
+from tests.builders.table_rows import change_rows, read_column
 from tests.support.sql_statements import statements, transactions
 
 FAILURE = DriverError(reason='no such type')
-
-
-def accept_bind(database: Database, binding_by_arq: dict[str, Binding]) -> Job:
-    return database.write(
-        binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
-    )
-
-
-def claim_handles(
-    database: Database, job: Job, uuids: list[str]
-) -> binding.ClaimResult:
-    return database.write(binding.claim_for_bind, job, uuids, None, BOUND_EVENT_JOB)
 
 
 def accept_and_claim(
     database: Database, uuids: list[str], card: str
 ) -> binding.ClaimResult:
     job = accept_bind(database, bindings(uuids, card))
-    return claim_handles(database, job, uuids)
+    return claim_for_bind(database, job, uuids)
 
 
 def list_arqs(database: Database, **filters: str) -> list[dict[str, object]]:
@@ -80,11 +70,7 @@ def list_arqs(database: Database, **filters: str) -> list[dict[str, object]]:
 
 
 def list_job_types(database: Database) -> list[str]:
-    return database.read(_list_job_types)
-
-
-def _list_job_types(session: Session) -> list[str]:
-    return sorted(session.scalars(select(JobRow.kind)))
+    return sorted(read_column(database, select(JobRow.kind)))
 
 
 # --- acceptance ---------------------------------------------------------------------
@@ -98,7 +84,7 @@ def test_accept_bind_without_free_worker_adds_waiting_job(database: Database) ->
     assert states(database, uuids) == ['BindStarted']
     (leased,) = database.write(queue.lease_jobs, OWNER, 10)
     assert (leased.type, leased.host) == (OperationKind.BIND, 'compute-1')
-    claim_handles(database, leased, uuids)
+    claim_for_bind(database, leased, uuids)
 
 
 def test_accept_bind_arq_started_meanwhile_raises(database: Database) -> None:
@@ -129,11 +115,11 @@ def test_accept_bind_replaces_failed_arqs(database: Database, needs_host: bool) 
     instance, failed = str(uuid4()), add_arqs(database, 2)
     card = add_card(database, 2, needs_host=needs_host)
     job = accept_bind(database, bindings(failed, card, instance))
-    job = claim_handles(database, job, failed).job
+    job = claim_for_bind(database, job, failed).job
     if needs_host:
         database.write(binding.fail_bind, job, failed, FAILURE, FAILED_EVENT_JOB)
     else:
-        database.write(_fail_bound, failed)
+        change_rows(database, Arq, Arq.uuid.in_(failed), state='BindFailed')
     uuids = add_arqs(database, 2)
     accept_bind(database, bindings(uuids, card, instance))
     assert states(database, uuids) == ['BindStarted'] * 2
@@ -142,19 +128,12 @@ def test_accept_bind_replaces_failed_arqs(database: Database, needs_host: bool) 
     assert [arq['uuid'] for arq in list_arqs(database, instance_uuid=instance)] == uuids
 
 
-def _fail_bound(session: Session, uuids: list[str]) -> None:
-    failed = {'state': 'BindFailed'}
-    change(session, update(Arq).where(Arq.uuid.in_(uuids)), failed)
-
-
 def test_accept_bind_failed_and_bound_arqs_raises(database: Database) -> None:
     """The handle of a bound ARQ may be in use."""
     instance, first = str(uuid4()), add_arqs(database, 2)
     card = add_card(database, 4)
-    claim_handles(
-        database, accept_bind(database, bindings(first, card, instance)), first
-    )
-    database.write(_fail_bound, first[:1])
+    bind_arqs(database, first, card, instance)
+    change_rows(database, Arq, Arq.uuid == first[0], state='BindFailed')
     second = add_arqs(database, 1)
     with pytest.raises(InstanceHasArqs, match=instance):
         accept_bind(database, bindings(second, card, instance))
@@ -167,25 +146,15 @@ def test_accept_bind_failed_and_bound_arqs_raises(database: Database) -> None:
 def test_bind_eight_arqs_costs_ten_statements(database: Database) -> None:
     uuids, card = add_arqs(database, 8), add_card(database, 16)
     with statements(database) as sql, transactions(database) as transaction_ends:
-        claim_handles(database, accept_bind(database, bindings(uuids, card)), uuids)
+        claim_for_bind(database, accept_bind(database, bindings(uuids, card)), uuids)
     assert len(sql) <= 11
     assert transaction_ends == ['commit', 'commit']
     assert states(database, uuids) == ['Bound'] * 8
 
 
 def test_claim_unknown_provider_raises(database: Database) -> None:
-    uuids = add_arqs(database, 1)
-    job = accept_bind(database, bindings(uuids, str(uuid4())))
     with pytest.raises(NoFreeHandle, match='No device of Cyborg'):
-        claim_handles(database, job, uuids)
-
-
-def test_claim_device_gone_raises(database: Database) -> None:
-    uuids, card = add_arqs(database, 1), add_card(database, 1)
-    database.write(lambda s: s.execute(update(Device).values(health='gone')))
-    job = accept_bind(database, bindings(uuids, card))
-    with pytest.raises(NoFreeHandle, match='gone'):
-        claim_handles(database, job, uuids)
+        accept_and_claim(database, add_arqs(database, 1), str(uuid4()))
 
 
 def test_claim_after_unbind_is_cancelled(database: Database) -> None:
@@ -193,16 +162,16 @@ def test_claim_after_unbind_is_cancelled(database: Database) -> None:
     job = accept_bind(database, bindings(uuids, card))
     database.write(release.unbind_arqs, uuids[:1], ANY_PROJECT, None)
     with pytest.raises(BindCancelled):
-        claim_handles(database, job, uuids)
+        claim_for_bind(database, job, uuids)
     assert owners(database) == []
 
 
 def test_claim_with_lost_job_changes_nothing(database: Database) -> None:
     uuids, card = add_arqs(database, 1), add_card(database, 1)
     job = accept_bind(database, bindings(uuids, card))
-    database.write(lambda s: s.execute(update(JobRow).values(lease=9)))
+    change_rows(database, JobRow, lease=9)
     with pytest.raises(JobLost):
-        claim_handles(database, job, uuids)
+        claim_for_bind(database, job, uuids)
     assert states(database, uuids) == ['BindStarted']
     assert owners(database) == []
 
@@ -211,9 +180,7 @@ def test_claim_sets_project_of_instance(database: Database) -> None:
     """An administrator may unshelve the instance of another project."""
     uuids, card = add_arqs(database, 1, project='a' * 32), add_card(database, 1)
     job = accept_bind(database, bindings(uuids, card))
-    database.write(
-        binding.claim_for_bind, job, uuids, Allocated(PROJECT), BOUND_EVENT_JOB
-    )
+    claim_for_bind(database, job, uuids, Allocated(PROJECT))
     assert [arq['project_id'] for arq in list_arqs(database)] == [PROJECT]
 
 
@@ -222,42 +189,31 @@ def test_claim_sets_project_of_instance(database: Database) -> None:
 
 def test_lease_bind_job_after_claim_finds_handles(database: Database) -> None:
     uuids, card = add_arqs(database, 1), add_card(database, 1, needs_host=True)
-    claim_handles(database, accept_bind(database, bindings(uuids, card)), uuids)
-    database.write(lambda s: s.execute(update(JobRow).values(lease_until=0)))
-    successor = Owner('conductor:2:2', 30_000)
-    (job,) = database.write(queue.lease_jobs, successor, 1)
+    accept_and_claim(database, uuids, card)
+    change_rows(database, JobRow, lease_until=0)
+    (job,) = database.write(queue.lease_jobs, Owner('conductor:2:2', 30_000), 1)
     assert job.step == binding.CLAIMED
     (handle,) = database.read(attach_handles.list_handles_of_arqs, uuids)
     assert handle.arq_uuid == uuids[0]
 
 
-def _drop_one(confirmed: list[ConfirmedHandle]) -> list[ConfirmedHandle]:
-    return confirmed[1:]
-
-
-def _add_foreign(confirmed: list[ConfirmedHandle]) -> list[ConfirmedHandle]:
-    return [*confirmed, replace(confirmed[0], uuid='another-handle')]
-
-
-def _change_arq(confirmed: list[ConfirmedHandle]) -> list[ConfirmedHandle]:
-    return [replace(confirmed[0], arq_uuid=confirmed[1].arq_uuid), confirmed[1]]
-
-
-def _change_generation(confirmed: list[ConfirmedHandle]) -> list[ConfirmedHandle]:
-    return [replace(item, bind_generation=9) for item in confirmed]
-
-
 @pytest.mark.parametrize(
-    'change', [_drop_one, _add_foreign, _change_arq, _change_generation]
+    'change',
+    [
+        lambda first, second: [second],
+        lambda first, second: [first, second, replace(first, uuid='another-handle')],
+        lambda first, second: [replace(first, arq_uuid=second.arq_uuid), second],
+        lambda first, second: [replace(first, bind_generation=9), second],
+    ],
+    ids=['dropped', 'foreign', 'arq', 'generation'],
 )
 def test_complete_bind_other_confirmed_handles_raises(
-    change: Callable[[list[ConfirmedHandle]], list[ConfirmedHandle]],
-    database: Database,
+    change: Callable[..., list[ConfirmedHandle]], database: Database
 ) -> None:
     uuids, card = add_arqs(database, 2), add_card(database, 2, needs_host=True)
     claimed = accept_and_claim(database, uuids, card)
     prepared = confirm_all(database, uuids)
-    changed = replace(prepared, confirmed=change(list(prepared.confirmed)))
+    changed = replace(prepared, confirmed=change(*prepared.confirmed))
     event = None, BOUND_EVENT_JOB
     with pytest.raises(HandlesNotConfirmed):
         database.write(binding.complete_bind, claimed.job, changed, *event)
@@ -271,7 +227,7 @@ def test_complete_bind_needs_no_confirmation_without_host(database: Database) ->
     cards = [add_card(database, 1, needs_host=flag) for flag in (True, False)]
     requested = bindings(uuids[:1], cards[0], instance)
     requested |= bindings(uuids[1:], cards[1], instance)
-    claimed = claim_handles(database, accept_bind(database, requested), uuids)
+    claimed = claim_for_bind(database, accept_bind(database, requested), uuids)
     prepared = confirm_all(database, uuids)
     assert [item.arq_uuid for item in prepared.confirmed] == uuids[:1]
     database.write(binding.complete_bind, claimed.job, prepared, None, BOUND_EVENT_JOB)
@@ -285,7 +241,7 @@ def test_complete_bind_after_delete_is_cancelled(database: Database) -> None:
     # The agent may still prepare the handle, so no release job runs yet.
     assert list_job_types(database) == ['bind']
     with pytest.raises(BindCancelled):
-        complete_bind(database, claimed.job, uuids, BOUND_EVENT_JOB)
+        complete_bind(database, claimed.job, uuids)
     database.write(binding.fail_bind, claimed.job, uuids, FAILURE, FAILED_EVENT_JOB)
     assert states(database, uuids) == ['Deleting', 'BindFailed']
     assert list_job_types(database) == ['nova-event', 'release', 'release']
@@ -296,13 +252,11 @@ def test_complete_bind_after_delete_is_cancelled(database: Database) -> None:
 
 def test_claim_arq_with_unclean_handle_is_contended(database: Database) -> None:
     uuids, card = add_arqs(database, 1), add_card(database, 2, needs_host=True)
-    first = claim_handles(database, accept_bind(database, bindings(uuids, card)), uuids)
-    complete_bind(database, first.job, uuids, BOUND_EVENT_JOB)
+    bind_arqs(database, uuids, card)
     database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
     assert states(database, uuids) == ['Unbound']
-    second_job = accept_bind(database, bindings(uuids, card))
     with pytest.raises(HandlesContended):
-        claim_handles(database, second_job, uuids)
+        accept_and_claim(database, uuids, card)
 
 
 def test_accept_bind_project_applies_to_given_arq(database: Database) -> None:

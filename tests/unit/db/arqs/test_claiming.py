@@ -2,22 +2,19 @@
 """Claims for companion ARQs: two ARQs for one resource share one handle."""
 
 from contextlib import nullcontext
-from uuid import uuid4
 
 import pytest
-from sqlalchemy import update
 
-from cyborg_lite.db.arqs import arqs, binding, claiming, release
+from cyborg_lite.db.arqs import arqs, claiming, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Device
 from cyborg_lite.errors.arqs import NoFreeHandle
-from cyborg_lite.model.arqs.arqs import Arq, Scope, State
+from cyborg_lite.model.arqs.arqs import Arq, State
 from cyborg_lite.model.inventory.host_report import Health
-from cyborg_lite.model.jobs import NewJob
-from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
+from tests.builders.bind_jobs import ANY_PROJECT, accept_bind
+from tests.builders.bound_arqs import bind_arqs
 from tests.builders.rows import (
-    OWNER,
     PROJECT,
     add_arqs,
     add_card,
@@ -25,10 +22,9 @@ from tests.builders.rows import (
     bindings,
     owners,
 )
+from tests.builders.table_rows import change_rows
 
-ANY_PROJECT = Scope(project_id=None)
 XILINX = {'resources:FPGA': '1', 'trait:CUSTOM_FPGA_XILINX': 'required'}
-EVENT_JOB = NewJob(OperationKind.NOVA_EVENT)
 
 
 def create_bound_arqs_of(
@@ -37,16 +33,7 @@ def create_bound_arqs_of(
     """Bind the ARQs of a new instance; return its uuid and its ARQs."""
     profile = add_profile(database, [group])
     created = database.write(arqs.create_arqs, profile, PROJECT)
-    instance = str(uuid4())
-    binding_by_arq = bindings([arq.uuid for arq in created], card, instance)
-    job = database.write(
-        binding.accept_bind,
-        binding_by_arq,
-        ANY_PROJECT,
-        NewJob(OperationKind.BIND),
-        OWNER,
-    )
-    database.write(binding.claim_for_bind, job, list(binding_by_arq), None, EVENT_JOB)
+    instance = bind_arqs(database, [arq.uuid for arq in created], card)
     of_instance = Query({'instance_uuid': (instance,)})
     return instance, database.read(arqs.list_arqs, of_instance, ANY_PROJECT)
 
@@ -71,32 +58,24 @@ def test_claim_companion_arqs_two_resources_use_two_handles(database: Database) 
 
 
 @pytest.mark.parametrize(
-    ('health', 'is_refused'),
-    [(Health.DEGRADED, False), (Health.FAILED, True), (Health.GONE, True)],
+    ('values', 'reason'),
+    [
+        ({'health': Health.DEGRADED}, ''),
+        ({'health': Health.FAILED, 'health_reason': '1 fatal error'}, '1 fatal error'),
+        ({'health': Health.GONE}, 'is gone'),
+        # Nova may give the device to another instance.
+        ({'conflict': 'Managed twice.'}, 'Another service manages'),
+    ],
 )
 def test_claim_unusable_device_is_refused(
-    database: Database, health: Health, is_refused: bool
+    database: Database, values: dict[str, str], reason: str
 ) -> None:
-    card = add_card(database, 1)
-    values = {'health': health, 'health_reason': '1 fatal PCI errors since noon'}
-    database.write(lambda session: session.execute(update(Device).values(values)))
-    if not is_refused:
-        _, (arq,) = create_bound_arqs_of(database, card, {'resources:PGPU': '1'})
-        assert arq.state is State.BOUND
-        return
-    with pytest.raises(NoFreeHandle, match=r'1 fatal PCI errors|is gone'):
-        create_bound_arqs_of(database, card, {'resources:PGPU': '1'})
-    assert owners(database) == []
-
-
-def test_claim_device_of_two_services_is_refused(database: Database) -> None:
-    """Nova may give the device to another instance."""
-    card = add_card(database, 1)
-    values = {'conflict': 'Managed twice.'}
-    database.write(lambda session: session.execute(update(Device).values(values)))
-    with pytest.raises(NoFreeHandle, match='Another service manages'):
-        create_bound_arqs_of(database, card, {'resources:PGPU': '1'})
-    assert owners(database) == []
+    card, uuids = add_card(database, 1), add_arqs(database, 1)
+    change_rows(database, Device, **values)
+    refusal = pytest.raises(NoFreeHandle, match=reason) if reason else nullcontext()
+    with refusal:
+        bind_arqs(database, uuids, card)
+    assert owners(database) == ([] if reason else uuids)
 
 
 @pytest.mark.parametrize(('used', 'fits'), [(1, True), (2, False), (3, False)])
@@ -104,13 +83,7 @@ def test_check_room_counts_units_of_others(
     database: Database, used: int, fits: bool
 ) -> None:
     card, uuids = add_card(database, 3), add_arqs(database, 2)
-    database.write(
-        binding.accept_bind,
-        bindings(uuids, card),
-        ANY_PROJECT,
-        NewJob(OperationKind.BIND),
-        OWNER,
-    )
+    accept_bind(database, bindings(uuids, card))
     refusal = nullcontext() if fits else pytest.raises(NoFreeHandle, match=f'{used} of')
     with refusal:
         database.read(claiming.check_room, uuids, {card: used, 'another': 9})

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select
 
 from cyborg_lite.db.arqs import binding, history, release
 from cyborg_lite.db.core.engine import Database
@@ -23,9 +23,9 @@ from cyborg_lite.model.queries import LATEST_FIRST, Page, Query
 from tests.builders.bind_jobs import (
     ANY_PROJECT,
     BIND_JOB,
-    BOUND_EVENT_JOB,
     FAILED_EVENT_JOB,
-    complete_bind,
+    accept_bind,
+    claim_for_bind,
 )
 from tests.builders.bound_arqs import (
     bind_arqs,
@@ -33,7 +33,8 @@ from tests.builders.bound_arqs import (
     create_bound_instance,
     read_history,
 )
-from tests.builders.rows import OWNER, PROJECT, add_arqs, add_card, bindings
+from tests.builders.rows import PROJECT, add_arqs, add_card, bindings
+from tests.builders.table_rows import change_rows
 from tests.support.sql_statements import statements
 
 FOREIGN = Scope('other')
@@ -76,13 +77,7 @@ def test_history_of_unknown_or_foreign_arq_is_not_found(database: Database) -> N
 
 
 def test_history_of_host_bind_is_complete(database: Database) -> None:
-    uuids, card = add_arqs(database, 2), add_card(database, 2, needs_host=True)
-    binding_by_arq = bindings(uuids, card)
-    job = database.write(
-        binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
-    )
-    claimed = database.write(binding.claim_for_bind, job, uuids, None, BOUND_EVENT_JOB)
-    complete_bind(database, claimed.job, uuids, BOUND_EVENT_JOB)
+    uuids = create_bound_arqs(database, 2)
     database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
     for uuid in uuids:
         steps = read_history(database, uuid)
@@ -99,14 +94,9 @@ def test_history_of_host_bind_is_complete(database: Database) -> None:
 
 
 def test_failed_bind_has_shortened_reason(database: Database) -> None:
-    uuids = add_arqs(database, 1)
-    binding_by_arq = bindings(uuids, str(uuid4()))
-    job = database.write(
-        binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
-    )
-    database.write(
-        binding.fail_bind, job, uuids, DriverError(reason='x' * 999), FAILED_EVENT_JOB
-    )
+    uuids, error = add_arqs(database, 1), DriverError(reason='x' * 999)
+    job = accept_bind(database, bindings(uuids, str(uuid4())))
+    database.write(binding.fail_bind, job, uuids, error, FAILED_EVENT_JOB)
     _, started, failed = read_history(database, uuids[0])
     assert (started.reason, failed.step) == (None, 'BindFailed')
     assert failed.reason == 'x' * 255
@@ -168,16 +158,12 @@ def test_refused_bind_is_in_history_of_its_instance(database: Database) -> None:
 
 def make_old(database: Database, uuid: str, *, except_for: str = '') -> None:
     """Date the steps of an ARQ 31 days back."""
-    steps = update(ArqEvent).where(
-        ArqEvent.arq_uuid == uuid, ArqEvent.step != except_for
-    )
+    steps = ArqEvent.arq_uuid == uuid, ArqEvent.step != except_for
     at = datetime.now(UTC) - timedelta(days=31)
-    database.write(lambda session: session.execute(steps.values(at=at)))
+    change_rows(database, ArqEvent, *steps, at=at)
 
 
-def test_old_history_of_deleted_arq_is_deleted(
-    database: Database,
-) -> None:
+def test_old_history_of_deleted_arq_is_deleted(database: Database) -> None:
     recent, old, living = (
         create_bound_arqs(database, 1, needs_host=False)[0] for _ in range(3)
     )
@@ -205,12 +191,9 @@ def test_steps_of_bind_and_release_come_from_history(database: Database) -> None
 
     def accept(operation: NewOperation) -> Job:
         job = replace(BIND_JOB, operation=operation)
-        binding_by_arq = bindings(uuids, card)
-        accept_bind = binding.accept_bind
-        return database.write(accept_bind, binding_by_arq, ANY_PROJECT, job, OWNER)
+        return accept_bind(database, bindings(uuids, card), job)
 
-    claim = binding.claim_for_bind
-    database.write(claim, accept(first), uuids, None, BOUND_EVENT_JOB)
+    claim_for_bind(database, accept(first), uuids)
     database.write(release.unbind_arqs, uuids, ANY_PROJECT, unbind)
     error = DriverError(reason='It is hot.')
     database.write(binding.fail_bind, accept(second), uuids, error, FAILED_EVENT_JOB)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of projects: what is counted, and 32 clients that create ARQs at once."""
+"""Limits of projects: what is counted, and what is refused."""
 
 from functools import partial
 
 import pytest
-from sqlalchemy import func, select
 
 from cyborg_lite.db.arqs import arqs, project_limits, release
 from cyborg_lite.db.core.engine import Database
@@ -14,6 +13,7 @@ from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.arqs.project_limits import ARQS, UNLIMITED, ProjectLimits
 from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.rows import PROJECT, add_arqs, add_profile
+from tests.builders.table_rows import count_rows
 
 ANY = Scope(project_id=None)
 
@@ -30,17 +30,12 @@ def create(database: Database, profile: str, **limits: int) -> int:
         ARQS: limits.get('arqs', UNLIMITED),
         'class:PGPU': limits.get('pgpu', -1),
     }
+    return create_limited(database, profile, ProjectLimits(PROJECT, limits_by_name))
+
+
+def create_limited(database: Database, profile: str, limits: ProjectLimits) -> int:
     work = partial(arqs.create_arqs, profile_name=profile, project_id=PROJECT)
-    created = database.write(
-        project_limits.create_arqs, ProjectLimits(PROJECT, limits_by_name), work
-    )
-    return len(created)
-
-
-def count_arqs(database: Database) -> int:
-    return database.read(
-        lambda session: session.scalar(select(func.count()).select_from(Arq)) or 0
-    )
+    return len(database.write(project_limits.create_arqs, limits, work))
 
 
 def test_create_within_limits_succeeds(database: Database, profile: str) -> None:
@@ -56,18 +51,17 @@ def test_create_beyond_limit_creates_nothing(
     create(database, profile, **limits)
     with pytest.raises(ProjectLimitExceeded, match='would be 4, the limit is 3'):
         create(database, profile, **limits)
-    assert count_arqs(database) == 2
+    assert count_rows(database, Arq) == 2
 
 
-def test_other_projects_do_not_count(database: Database, profile: str) -> None:
+def test_other_projects_and_classes_do_not_count(
+    database: Database, profile: str
+) -> None:
     add_arqs(database, 5, 'c' * 32)
     assert create(database, profile, arqs=2, pgpu=2) == 2
-
-
-def test_other_classes_do_not_count(database: Database, profile: str) -> None:
     fpga = add_profile(database, [{'resources:FPGA': '3'}])
     database.write(arqs.create_arqs, fpga, PROJECT)
-    assert create(database, profile, pgpu=2) == 2
+    assert create(database, profile, pgpu=4) == 2
 
 
 def test_arqs_being_deleted_do_not_count(database: Database, profile: str) -> None:
@@ -80,16 +74,13 @@ def test_arqs_being_deleted_do_not_count(database: Database, profile: str) -> No
 
 def test_unbound_arqs_are_limited(database: Database, profile: str) -> None:
     create_bound_arqs(database, 2)
-    work = partial(arqs.create_arqs, profile_name=profile, project_id=PROJECT)
     limits = ProjectLimits(PROJECT, None, 2)
-    assert len(database.write(project_limits.create_arqs, limits, work)) == 2
+    assert create_limited(database, profile, limits) == 2
     text = 'unbound_requests would be 4, the limit is 2'
     with pytest.raises(ProjectLimitExceeded, match=text):
-        database.write(project_limits.create_arqs, limits, work)
+        create_limited(database, profile, limits)
 
 
 def test_class_without_limit_is_refused(database: Database, profile: str) -> None:
-    work = partial(arqs.create_arqs, profile_name=profile, project_id=PROJECT)
-    limits = ProjectLimits(PROJECT, {ARQS: UNLIMITED})
     with pytest.raises(ProjectLimitExceeded, match='class:PGPU'):
-        database.write(project_limits.create_arqs, limits, work)
+        create_limited(database, profile, ProjectLimits(PROJECT, {ARQS: UNLIMITED}))

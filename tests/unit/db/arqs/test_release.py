@@ -11,15 +11,15 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.arqs import ArqNotFound
 from cyborg_lite.errors.drivers import DriverError
-from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.jobs import Job
-from cyborg_lite.model.operations import NewOperation, OperationKind
-from tests.builders.bound_arqs import create_bound_instance
+from cyborg_lite.model.operations import OperationKind
+from tests.builders.bind_jobs import ANY_PROJECT
+from tests.builders.bound_arqs import create_bound_arqs, create_bound_instance
 from tests.builders.rows import OWNER, owners, states
 from tests.support.sql_statements import statements
 
-ANY_PROJECT = Scope(project_id=None)
+FAILURE = DriverError(reason='the instance uses it')
 
 
 def lease_release_jobs(database: Database) -> list[Job]:
@@ -41,8 +41,6 @@ def list_job_types(database: Database) -> list[str]:
 
 # --- unbind ---------------------------------------------------------------------------
 
-RELEASE = NewOperation(OperationKind.RELEASE, request_id='req-7')
-
 
 def test_unbind_unknown_arq_changes_nothing(database: Database) -> None:
     uuids, _ = create_bound_instance(database, 1)
@@ -54,7 +52,7 @@ def test_unbind_unknown_arq_changes_nothing(database: Database) -> None:
 
 def test_release_end_updates_placement(database: Database) -> None:
     """A sync for another reason, during the first attempt, reserves the handle."""
-    uuids, _ = create_bound_instance(database, 1, needs_host=True)
+    uuids = create_bound_arqs(database, 1)
     database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
     (job,) = lease_release_jobs(database)
     assert job.attempts == 1
@@ -68,15 +66,11 @@ def test_release_end_updates_placement(database: Database) -> None:
 
 
 def test_release_failure_sets_unbind_failed_until_released(database: Database) -> None:
-    uuids, _ = create_bound_instance(database, 1, needs_host=True)
+    uuids = create_bound_arqs(database, 1)
     database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
     (job,) = lease_release_jobs(database)
     handle = find_handle(database, job)
-    database.write(
-        release.record_release_failure,
-        handle,
-        DriverError(reason='the instance uses it'),
-    )
+    database.write(release.record_release_failure, handle, FAILURE)
     assert states(database, uuids) == ['UnbindFailed']
     assert owners(database) == uuids
     database.write(release.record_release, job, handle)
@@ -104,11 +98,7 @@ def test_delete_host_handle_keeps_deleting_arq_until_clean(database: Database) -
     assert owners(database) == uuids
     (job,) = lease_release_jobs(database)
     handle = find_handle(database, job)
-    database.write(
-        release.record_release_failure,
-        handle,
-        DriverError(reason='the host is unreachable'),
-    )
+    database.write(release.record_release_failure, handle, FAILURE)
     assert states(database, uuids) == ['Deleting']
     # Placement must reserve the handle meanwhile.
     assert list_job_types(database) == ['reconcile', 'release']
@@ -118,12 +108,8 @@ def test_delete_host_handle_keeps_deleting_arq_until_clean(database: Database) -
 
 
 def test_delete_cost_does_not_depend_on_number(database: Database) -> None:
-    single, eight = (
-        create_bound_instance(database, 1),
-        create_bound_instance(database, 8),
-    )
     counts = []
-    for _, instance in (single, eight):
+    for _, instance in [create_bound_instance(database, number) for number in (1, 8)]:
         with statements(database) as sql:
             database.write(release.delete_arqs_of_instance, instance, ANY_PROJECT, None)
         counts.append(len(sql))

@@ -6,52 +6,37 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import delete, insert, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import delete, insert, select
 
 from cyborg_lite.db.arqs import arqs, release, usages
 from cyborg_lite.db.core.clock import read_now_ms
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, UsagePeriod
 from cyborg_lite.errors.arqs import UsageTooLarge
-from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.arqs.usages import UnitUsage, UsageQuery
+from tests.builders.bind_jobs import ANY_PROJECT
 from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.rows import PROJECT, add_arqs, add_profile
+from tests.builders.table_rows import change_rows, count_rows, execute, read_column
 
-ANY = Scope(project_id=None)
 HOUR = 3_600_000
 EVER = UsageQuery(0, 2**60)
 # Any: columns of various types.
 Row = dict[str, Any]
 
 
-def execute(database: Database, statement: Any, *rows: Any) -> None:
-    database.write(lambda session: session.execute(statement, *rows))
-
-
-def list_periods(session: Session) -> list[UsagePeriod]:
-    periods = session.scalars(select(UsagePeriod).order_by(UsagePeriod.id)).all()
-    session.expunge_all()
-    return list(periods)
-
-
-def start_at(database: Database, moment: int) -> None:
-    execute(database, update(Arq).values(bound_at=moment))
-
-
 def test_use_that_clock_sets_back_is_not_negative(database: Database) -> None:
     uuids = create_bound_arqs(database, 1)
-    start_at(database, database.read(read_now_ms) + HOUR)
-    database.write(release.delete_arqs, uuids, ANY, True, None)
-    (period,) = database.read(list_periods)
-    assert period.ended_at == period.started_at
+    change_rows(database, Arq, bound_at=database.read(read_now_ms) + HOUR)
+    database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
+    length = select(UsagePeriod.ended_at - UsagePeriod.started_at)
+    assert read_column(database, length) == [0]
 
 
 def test_sum_usages_includes_ongoing_use(database: Database) -> None:
     create_bound_arqs(database, 2)
     now = database.read(read_now_ms)
-    start_at(database, now - HOUR)
+    change_rows(database, Arq, bound_at=now - HOUR)
     report = database.read(usages.sum_usages, UsageQuery(0, now))
     (usage,) = report.usages
     assert (usage.project_id, usage.resource_class) == (PROJECT, 'PGPU')
@@ -64,15 +49,15 @@ def test_sum_usages_includes_ongoing_use(database: Database) -> None:
 
 def test_delete_unused_arq_stores_no_period(database: Database) -> None:
     uuids = add_arqs(database, 2)
-    database.write(release.delete_arqs, uuids, ANY, True, None)
-    assert database.read(list_periods) == []
+    database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
+    assert count_rows(database, UsagePeriod) == 0
 
 
 def test_companion_arq_is_no_unit(database: Database) -> None:
     group = {'resources:FPGA': '1', 'trait:CUSTOM_FPGA_XILINX': 'required'}
     name = add_profile(database, [group])
     assert len(database.write(arqs.create_arqs, name, PROJECT)) == 2
-    start_at(database, 0)
+    change_rows(database, Arq, bound_at=0)
     (usage,) = database.read(usages.sum_usages, UsageQuery(0, HOUR)).usages
     assert usage.milliseconds == HOUR
 
@@ -94,7 +79,7 @@ def test_delete_old_periods_spares_recent_periods(database: Database) -> None:
     rows = [period('p', 'PGPU', 'a', 0, now - age * HOUR) for age in (3, 1)]
     execute(database, insert(UsagePeriod), rows)
     assert database.write(usages.delete_old_periods, 2 * HOUR // 1000) == 1
-    assert len(database.read(list_periods)) == 1
+    assert count_rows(database, UsagePeriod) == 1
 
 
 def period(
@@ -113,14 +98,13 @@ def period(
 TIMES = st.integers(0, 1000)
 PERIODS = st.lists(
     st.builds(
-        lambda project, kind, profile, *ends: period(
+        lambda project, kind, profile, ends: period(
             project, kind, profile, min(ends), max(ends)
         ),
         st.sampled_from(['p1', 'p2']),
         st.sampled_from(['PGPU', 'VGPU']),
         st.sampled_from(['small', 'large']),
-        TIMES,
-        TIMES,
+        st.tuples(TIMES, TIMES),
     ),
     max_size=12,
 )

@@ -2,8 +2,7 @@
 """Bitstreams of regions: recorded before each load, deleted with the device."""
 
 import pytest
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import select
 
 from cyborg_lite.db.bitstreams import loaded_regions
 from cyborg_lite.db.core.engine import Database
@@ -12,6 +11,7 @@ from cyborg_lite.db.inventory import reports
 from cyborg_lite.model.inventory.host_report import HostReport
 from tests.builders.bitstream_files import OTHER_FUNCTION, bitstream
 from tests.builders.fpga_reports import FACTORY, HOST, fpga_card
+from tests.builders.table_rows import count_rows, read_column
 
 
 @pytest.fixture
@@ -19,15 +19,7 @@ def deployable_id(database: Database) -> int:
     """Return the id of the only deployable."""
     report = HostReport(HOST, 'boot', (fpga_card(),))
     database.write(reports.store_report, report)
-    return database.read(_read_deployable_id)
-
-
-def _read_deployable_id(session: Session) -> int:
-    return session.scalars(select(Deployable.id)).one()
-
-
-def _count_rows(session: Session) -> int:
-    return session.scalar(select(func.count()).select_from(LoadedRegion)) or 0
+    return read_column(database, select(Deployable.id))[0]
 
 
 def test_find_previous_load_without_bind_is_none(
@@ -54,6 +46,6 @@ def test_loaded_region_device_removed_is_deleted(
     database: Database, deployable_id: int
 ) -> None:
     database.write(loaded_regions.mark_unusable, deployable_id, 'x' * 1000)
-    assert database.read(_count_rows) == 1
+    assert count_rows(database, LoadedRegion) == 1
     database.write(reports.store_report, HostReport(HOST, 'boot', ()))
-    assert database.read(_count_rows) == 0
+    assert count_rows(database, LoadedRegion) == 0

@@ -4,7 +4,7 @@
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from cyborg_lite import codec
 from cyborg_lite.db.bitstreams import programming
@@ -24,6 +24,7 @@ from cyborg_lite.model.queries import Query
 from tests.builders.bitstream_files import IMAGE_ID, OTHER_FUNCTION, bitstream
 from tests.builders.fpga_reports import HOST, fpga_card, holding
 from tests.builders.rows import OWNER, add_arqs
+from tests.builders.table_rows import change_rows, read_column
 
 NAME = f'{HOST}_0000:5e:00.0'
 
@@ -54,14 +55,13 @@ def begin_load(
 def claim_handle(database: Database, key: str) -> str:
     """Let a new ARQ own a handle; return the uuid of the ARQ."""
     (uuid,) = add_arqs(database, 1)
-    claimed = update(AttachHandle).where(AttachHandle.key == key).values(arq_uuid=uuid)
-    database.write(lambda session: session.execute(claimed))
+    change_rows(database, AttachHandle, AttachHandle.key == key, arq_uuid=uuid)
     return uuid
 
 
 def list_preparing(database: Database) -> list[bool]:
     statement = select(AttachHandle.preparing).order_by(AttachHandle.id)
-    return list(database.read(lambda session: session.scalars(statement).all()))
+    return read_column(database, statement)
 
 
 def test_find_region_returns_suffix_and_attributes(database: Database) -> None:
@@ -75,7 +75,7 @@ def test_find_region_returns_suffix_and_attributes(database: Database) -> None:
 def test_find_region_of_handle_returns_its_deployable(database: Database) -> None:
     store(database, fpga_card(regions=2))
     statement = select(AttachHandle.uuid).where(AttachHandle.key == '0000:5e:00.2')
-    handle = database.read(lambda session: session.scalars(statement).one())
+    (handle,) = read_column(database, statement)
     region = database.read(programming.find_region_of_handle, handle)
     assert region is not None
     assert region.name == f'{NAME}_region1'
@@ -126,14 +126,9 @@ def test_record_load_stores_image_and_attributes(database: Database) -> None:
     store(database, fpga_card())
     loaded = holding(fpga_card(), '', OTHER_FUNCTION)
     region = find_region(database)
-    needy = update(AttachHandle).values(clean_state=CleanState.NEEDS_BITSTREAM)
-    database.write(lambda session: session.execute(needy))
+    change_rows(database, AttachHandle, clean_state=CleanState.NEEDS_BITSTREAM)
     database.write(programming.record_load, region, bitstream(), loaded)
-    of_region = select(AttachHandle.clean_state).where(
-        AttachHandle.deployable_id == region.deployable_id
-    )
-    states = database.read(lambda session: session.scalars(of_region).all())
-    assert set(states) == {'clean'}
+    assert set(read_column(database, select(AttachHandle.clean_state))) == {'clean'}
     region = find_region(database)
     assert region.image_id == bitstream().image_id
     assert region.attributes['bitstream_name'] == bitstream().name

@@ -1,57 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Free capacity of each provider by the database, and reasons for none."""
 
-from typing import Any
-
 import pytest
-from sqlalchemy import update
-from sqlalchemy.orm import Session
 
-from cyborg_lite.db.arqs import binding
 from cyborg_lite.db.capacity import provider_capacity
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import Device, Service
-from cyborg_lite.db.hosts import services
-from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.db.core.tables import Device
 from cyborg_lite.model.capacity.explanations import ReasonCode
-from cyborg_lite.model.hosts.services import AGENT
-from cyborg_lite.model.jobs import NewJob
-from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.traits import OWNER_CYBORG
+from tests.builders.bound_arqs import bind_arqs
 from tests.builders.provider_rows import add_device, change_deployable
-from tests.builders.rows import HOST, add_arqs, add_card, bindings
-from tests.builders.rows import OWNER as JOB_OWNER
+from tests.builders.rows import HOST, add_arqs, add_card
+from tests.builders.service_rows import mark_down, mark_up
+from tests.builders.table_rows import change_rows
 from tests.builders.unclean_units import release_unit
 from tests.support.sql_statements import statements
 
 
-def change(database: Database, table: Any, **columns: Any) -> None:
-    """Change all rows of a table; the values may be of any type."""
-
-    def write(session: Session) -> None:
-        session.execute(update(table).values(**columns))
-
-    database.write(write)
-
-
-def bind(database: Database, card: str, number: int) -> None:
-    uuids = add_arqs(database, number)
-    binding_by_arq, scope = bindings(uuids, card), Scope(project_id=None)
-    job = database.write(
-        binding.accept_bind,
-        binding_by_arq,
-        scope,
-        NewJob(OperationKind.BIND),
-        JOB_OWNER,
-    )
-    database.write(
-        binding.claim_for_bind, job, uuids, None, NewJob(OperationKind.NOVA_EVENT)
-    )
-
-
 def test_provider_capacity_allocated_handles_are_not_free(database: Database) -> None:
     card = add_card(database, 4)
-    bind(database, card, 3)
+    bind_arqs(database, add_arqs(database, 3), card)
     (capacity,) = database.read(provider_capacity.list_provider_capacities)
     assert (capacity.rp_uuid, capacity.hostname) == (card, HOST)
     assert (capacity.total, capacity.free, capacity.free_handles) == (4, 1, 1)
@@ -88,7 +56,7 @@ def test_provider_capacity_unusable_device_has_reason(
     database: Database, columns: dict[str, str], code: ReasonCode, word: str
 ) -> None:
     add_card(database, 1)
-    change(database, Device, **columns)
+    change_rows(database, Device, **columns)
     (capacity,) = database.read(provider_capacity.list_provider_capacities)
     assert capacity.closed is code
     assert word in capacity.closed_text
@@ -97,13 +65,10 @@ def test_provider_capacity_unusable_device_has_reason(
 
 def test_provider_capacity_host_down_is_closed(database: Database) -> None:
     add_card(database, 1)
-    database.write(services.record_heartbeat, AGENT, HOST, '1.0')
-    assert database.read(provider_capacity.list_provider_capacities)[0].closed is None
-    change(database, Service, state='down')
-    assert (
-        database.read(provider_capacity.list_provider_capacities)[0].closed
-        is ReasonCode.HOST_SILENT
-    )
+    for mark, closed in ((mark_up, None), (mark_down, ReasonCode.HOST_SILENT)):
+        mark(database, HOST)
+        (capacity,) = database.read(provider_capacity.list_provider_capacities)
+        assert capacity.closed is closed
 
 
 def test_list_provider_capacities_costs_one_statement(database: Database) -> None:
@@ -125,4 +90,7 @@ def test_provider_capacity_unclean_units_cost_second_statement(
     assert len(sql) == 2
 
 
-# --- providers of a host with the instances whose ARQs name them --------------------
+def test_count_arqs_by_state(database: Database) -> None:
+    assert database.read(provider_capacity.count_arqs) == {}
+    add_arqs(database, 3)
+    assert database.read(provider_capacity.count_arqs) == {'Initial': 3}

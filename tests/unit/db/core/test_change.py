@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Upsert: insert or update a row in one statement, also concurrently."""
 
-import threading
 import uuid
+from functools import partial
 from typing import Final
 
 from sqlalchemy import select
@@ -11,6 +11,8 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.core.change import Upsert
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import DeviceProfile
+from tests.builders.table_rows import read_column
+from tests.support.concurrent_calls import run_at_once
 from tests.support.sql_statements import statements
 
 _KEYS: Final = [DeviceProfile.name]
@@ -29,8 +31,7 @@ def _put(session: Session, description: str, upsert: Upsert = _CHANGE) -> None:
 
 
 def _list_descriptions(database: Database) -> list[str | None]:
-    query = select(DeviceProfile.description)
-    return list(database.read(lambda session: session.scalars(query).all()))
+    return read_column(database, select(DeviceProfile.description))
 
 
 def test_upsert_inserts_first_and_updates_second(database: Database) -> None:
@@ -56,20 +57,5 @@ def test_upsert_keeps_other_columns(database: Database) -> None:
 
 
 def test_upsert_concurrent_leaves_one_row(database: Database) -> None:
-    barrier = threading.Barrier(6)
-    failures: list[BaseException] = []
-
-    def write_row() -> None:
-        barrier.wait()
-        try:
-            database.write(_put, 'changed')
-        except BaseException as error:  # noqa: BLE001  # shown by the assertion
-            failures.append(error)
-
-    threads = [threading.Thread(target=write_row) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    assert run_at_once([partial(database.write, _put, 'changed')] * 6) == [None] * 6
     assert _list_descriptions(database) == ['changed']

@@ -7,7 +7,6 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,7 @@ from cyborg_lite.errors.daemons import (
     DatabaseError,
     ServiceUnavailable,
 )
-from tests.support.sql_statements import statements, transactions, writes
+from tests.support.sql_statements import statements, writes
 
 
 @pytest.fixture(autouse=True)
@@ -251,27 +250,3 @@ def test_once_stores_the_call_with_its_first_commit(database: Database) -> None:
 
 
 # --- recorders of statements and transactions ---
-
-
-@pytest.fixture
-def sql(database: Database) -> Iterator[list[str]]:
-    with statements(database) as texts:
-        yield texts
-
-
-def test_statements_records_reads_and_writes(
-    database: Database, sql: list[str]
-) -> None:
-    database.write(_add)
-    database.read(_count)
-    assert len(sql) == 2
-    assert writes(sql) == sql[:1]
-
-
-def test_transactions_records_commits_and_rollbacks(database: Database) -> None:
-    with transactions(database) as ends:
-        database.write(_add)
-        with pytest.raises(DatabaseError):
-            database.write(_add)
-        database.read(_count)
-    assert ends == ['commit', 'rollback', 'rollback']

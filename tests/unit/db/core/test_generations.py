@@ -1,25 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generations of devices, attributes and device profiles."""
 
-from collections.abc import Callable
 from dataclasses import replace
-
-import pytest
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import devices
 from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.profiles import profiles
-from cyborg_lite.errors.requests import GenerationConflict
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.queries import Query
 from tests.builders.generation_changes import (
-    CHANGE,
-    CHANGES,
-    Change,
     change_configuration,
     change_mode,
     change_profile,
@@ -29,8 +21,6 @@ from tests.builders.generation_changes import (
 )
 from tests.builders.reports import HOST, card, report
 from tests.support.sql_statements import statements
-
-UNKNOWN = 'd5ca2f11-3108-4426-a11c-a959987565df'
 
 
 def read_device(database: Database) -> int:
@@ -65,28 +55,6 @@ def test_telemetry_keeps_generation(database: Database) -> None:
     [device] = database.read(devices.list_devices, Query())
     assert device.usage is not None
     assert device.generation == 0
-
-
-def test_change_of_profile_returns_stored_generation(database: Database) -> None:
-    uuid = create_profile(database)
-    changed = database.write(profiles.update_profile, uuid, CHANGE, None, 0)
-    [stored] = database.read(profiles.list_profiles, Query())
-    assert changed.generation == stored.generation == 1
-
-
-@pytest.mark.parametrize(('create', 'change', 'missing'), CHANGES)
-def test_other_generation_is_refused(
-    database: Database,
-    create: Callable[[Database], str],
-    change: Change,
-    missing: type[Exception],
-) -> None:
-    uuid = create(database)
-    with pytest.raises(GenerationConflict, match=f'{uuid} is not 1'):
-        change(database, uuid, 1)
-    with pytest.raises(missing):
-        change(database, UNKNOWN, 0)
-    change(database, uuid, 0)
 
 
 def test_expected_generation_costs_one_statement(database: Database) -> None:

@@ -1,18 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The check of the schema at the start of a conductor."""
 
-from pathlib import Path
-
 import pytest
 
 from cyborg_lite.db.core import migration, schema_check
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.errors.daemons import SchemaOutdated
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f'sqlite:///{tmp_path}/file'
 
 
 def test_required_revision_is_newest_expansion() -> None:
@@ -26,13 +19,13 @@ def test_required_revision_is_newest_expansion() -> None:
 
 @pytest.mark.parametrize('is_empty', [True, False])
 def test_check_revision_missing_or_earlier_schema_is_refused(
-    url: str, monkeypatch: pytest.MonkeyPatch, is_empty: bool
+    empty_url: str, monkeypatch: pytest.MonkeyPatch, is_empty: bool
 ) -> None:
     if not is_empty:
-        migration.upgrade(url)
+        migration.upgrade(empty_url)
         monkeypatch.setattr(schema_check, 'REQUIRED_REVISION', '9999')
     current = 'none' if is_empty else migration.head_revision()
-    database = Database(url)
+    database = Database(empty_url)
     with pytest.raises(SchemaOutdated, match=current) as caught:
         database.read(schema_check.check_revision)
     assert 'cyborg-lite-dbsync upgrade' in caught.value.advice

@@ -4,19 +4,15 @@
 from dataclasses import asdict, replace
 
 import pytest
-from sqlalchemy import select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import select
 
-from cyborg_lite.db.arqs import binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device
 from cyborg_lite.db.devices import cleanings
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.errors.arqs import NoFreeHandle
 from cyborg_lite.errors.devices import CleaningRefused, DeviceNotFound
 from cyborg_lite.errors.jobs import JobLost
-from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.cleaning import (
     LOGIC_STEP,
     CleanProgressState,
@@ -25,10 +21,11 @@ from cyborg_lite.model.devices.cleaning import (
     UnitSelection,
 )
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
-from cyborg_lite.model.jobs import Job, NewJob
-from cyborg_lite.model.operations import OperationKind
+from cyborg_lite.model.jobs import Job
+from tests.builders.bound_arqs import bind_arqs
 from tests.builders.reports import card, report, with_root
-from tests.builders.rows import HOST, OWNER, PROJECT, add_arqs, add_profile, bindings
+from tests.builders.rows import HOST, PROJECT, add_arqs, add_profile
+from tests.builders.table_rows import change_rows, read_column
 from tests.builders.unclean_units import (
     build_progress,
     count_clean_jobs,
@@ -51,6 +48,12 @@ def begin(database: Database) -> tuple[Job, CleanWork]:
     return job, work
 
 
+def clean(database: Database) -> None:
+    """End the cleaning job with success."""
+    job, work = begin(database)
+    database.write(cleanings.record_clean, job, work, build_progress(SUCCEEDED))
+
+
 def fail_clean(database: Database) -> None:
     """End the cleaning job with a failure of its first step."""
     job, work = begin(database)
@@ -64,22 +67,9 @@ def bind(database: Database, device: str) -> None:
     :raises NoFreeHandle: the unit is withheld
     :raises UnitsBeingCleaned: the unit is being cleaned
     """
-    provider = database.read(_find_provider, device)
-    uuids = add_arqs(database, 1)
-    job = database.write(
-        binding.accept_bind,
-        bindings(uuids, provider),
-        Scope(project_id=None),
-        NewJob(OperationKind.BIND),
-        OWNER,
-    )
-    event = NewJob(OperationKind.NOVA_EVENT, {})
-    database.write(binding.claim_for_bind, job, uuids, None, event)
-
-
-def _find_provider(session: Session, device: str) -> str:
-    rows = select(Deployable.rp_uuid).join(Device).where(Device.uuid == device)
-    return session.scalars(rows).one() or ''
+    of_device = select(Deployable.rp_uuid).join(Device).where(Device.uuid == device)
+    (provider,) = read_column(database, of_device)
+    bind_arqs(database, add_arqs(database, 1), provider or '')
 
 
 # --- after a use ----------------------------------------------------------------------
@@ -87,9 +77,8 @@ def _find_provider(session: Session, device: str) -> str:
 
 def test_report_without_dirty_unit_keeps_it(database: Database) -> None:
     """A host that withholds a drive must not lose the state of its unit."""
-    device = with_root(card(1), handles=())
     handle = replace(card(1).root.handles[0], cleaning=CleaningPolicy.ALWAYS)
-    device = with_root(card(1), handles=(handle,), total=1)
+    device = with_root(card(1), handles=(handle,))
     database.write(reports.store_report, report(device))
     assert count_clean_jobs(database) == 1
     assert count_reserved(database) == [1]
@@ -97,8 +86,7 @@ def test_report_without_dirty_unit_keeps_it(database: Database) -> None:
     (unit,) = database.read(cleanings.list_unclean_units)
     assert (unit.hostname, unit.unit, unit.state) == (HOST, handle.key, 'dirty')
     database.write(reports.store_report, report(device))
-    job, work = begin(database)
-    database.write(cleanings.record_clean, job, work, build_progress(SUCCEEDED))
+    clean(database)
     assert count_reserved(database) == [0]
 
 
@@ -113,8 +101,7 @@ def leave_logic(database: Database) -> str:
 
 
 def test_logic_of_last_user_needs_a_bitstream(database: Database) -> None:
-    group = {'resources:FPGA': '1', 'accel:bitstream_id': UNKNOWN}
-    add_profile(database, [group])
+    add_profile(database, [{'resources:FPGA': '1', 'accel:bitstream_id': UNKNOWN}])
     device = leave_logic(database)
     assert read_units(database, device)[0].state == 'needs_bitstream'
     assert count_reserved(database) == [0]
@@ -127,8 +114,7 @@ def test_logic_without_any_bitstream_is_withheld(database: Database) -> None:
     (unit,) = read_units(database, device)
     assert (unit.state, 'blank_bitstream' in unit.reason) == ('clean_failed', True)
     assert count_reserved(database) == [1]
-    selection = UnitSelection(device)
-    database.write(cleanings.accept_units, selection, 'operator')
+    database.write(cleanings.accept_units, UnitSelection(device), 'operator')
     assert read_units(database, device)[0].state == 'clean'
 
 
@@ -159,21 +145,8 @@ def test_clean_result_of_lost_lease_is_refused(database: Database) -> None:
 def test_clean_job_without_dirty_unit_does_nothing(database: Database) -> None:
     release_unit(database)
     job = lease_clean_job(database)
-    database.write(
-        lambda session: session.execute(update(AttachHandle).values(clean_state='used'))
-    )
+    change_rows(database, AttachHandle, clean_state='used')
     assert database.write(cleanings.begin_cleaning, job) is None
-
-
-def test_cancelled_clean_stays_cancelled_or_goes_on(database: Database) -> None:
-    release_unit(database)
-    job, work = begin(database)
-    database.write(administration.cancel_job, job.uuid)
-    database.write(cleanings.record_progress, job, work, build_progress(RUNNING), 0)
-    (cancelled,) = database.write(queue.lease_jobs, OWNER, 9, [OperationKind.CLEANING])
-    assert cancelled.cancelled
-    database.write(queue.withdraw_cancellation, cancelled, 0, 'a step is running')
-    assert not lease_clean_job(database).expired
 
 
 # --- operators ------------------------------------------------------------------------
@@ -199,26 +172,19 @@ def test_decision_on_other_unit_is_refused(database: Database) -> None:
             database.write(decide, UnitSelection(UNKNOWN), 'Jo')
 
 
-def test_cleanings_unknown_device_is_not_found(database: Database) -> None:
-    with pytest.raises(DeviceNotFound):
-        database.read(cleanings.list_cleanings, UNKNOWN)
-
-
 def test_reset_of_free_unit_cleans_it(database: Database) -> None:
     device = release_unit(database)
-    job, work = begin(database)
-    database.write(cleanings.record_clean, job, work, build_progress(SUCCEEDED))
+    clean(database)
     assert database.write(cleanings.reset_units, UnitSelection(device), 'Jo') == 1
     assert [unit.state for unit in read_units(database, device)] == ['dirty']
-    job, _ = begin(database)
+    begin(database)
     (record, _) = database.read(cleanings.list_cleanings, device).cleanings
     assert (record.state, record.actor) == ('running', 'Jo')
 
 
 def test_reset_is_refused_while_arq_has_unit(database: Database) -> None:
     device = release_unit(database)
-    job, work = begin(database)
-    database.write(cleanings.record_clean, job, work, build_progress(SUCCEEDED))
+    clean(database)
     bind(database, device)
     with pytest.raises(CleaningRefused, match='ARQs use it'):
         database.write(cleanings.reset_units, UnitSelection(device), 'Jo')
@@ -243,8 +209,7 @@ def request(database: Database, device: str) -> bool:
 
 def test_idle_device_is_reset_at_once(database: Database) -> None:
     device = release_unit(database)
-    job, work = begin(database)
-    database.write(cleanings.record_clean, job, work, build_progress(SUCCEEDED))
+    clean(database)
     assert request(database, device)
     assert [unit.state for unit in read_units(database, device)] == ['dirty']
     assert count_clean_jobs(database) == 1
@@ -252,8 +217,7 @@ def test_idle_device_is_reset_at_once(database: Database) -> None:
 
 def test_device_in_use_is_reset_after_its_use(database: Database) -> None:
     device = release_unit(database)
-    job, work = begin(database)
-    database.write(cleanings.record_clean, job, work, build_progress(SUCCEEDED))
+    clean(database)
     bind(database, device)
     assert request(database, device)
     assert count_clean_jobs(database) == 0

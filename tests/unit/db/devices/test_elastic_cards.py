@@ -7,9 +7,9 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, select
 
-from cyborg_lite.db.arqs import arqs, binding, release
+from cyborg_lite.db.arqs import arqs, release
 from cyborg_lite.db.capacity import provider_capacity
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.engine import Database
@@ -19,19 +19,20 @@ from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.inventory.reports import store_report
 from cyborg_lite.db.providers.providers import list_providers_of_host
 from cyborg_lite.errors.arqs import NoFreeHandle, UnitsBeingCleaned
-from cyborg_lite.model.arqs.arqs import Binding, Scope
+from cyborg_lite.model.arqs.arqs import Binding
 from cyborg_lite.model.capacity.carving import Size
 from cyborg_lite.model.hosts.topology import Availability
 from cyborg_lite.model.inventory.host_report import (
     AttachHandle as ReportedHandle,
 )
 from cyborg_lite.model.inventory.host_report import Deployable, HandleType
-from cyborg_lite.model.jobs import Job, NewJob
+from cyborg_lite.model.jobs import Job
 from cyborg_lite.model.operations import OperationKind
+from tests.builders.bind_jobs import ANY_PROJECT, accept_bind, claim_for_bind
 from tests.builders.reports import HOST, card, report
-from tests.builders.rows import OWNER, PROJECT, add_profile
+from tests.builders.rows import PROJECT, add_profile
+from tests.builders.table_rows import change_rows
 
-_ANY = Scope(project_id=None)
 _PLACES = {'1G': '0,1,2,3,4,5,6:1', '2G': '0,2,4:2', '3G': '0,4:4', '7G': '0:8'}
 _TOTALS = {'1G': 7, '2G': 3, '3G': 2, '7G': 1}
 
@@ -59,14 +60,10 @@ class ElasticCard:
             uuid: Binding(HOST, self.provider(size), instance)
             for uuid, size in zip(uuids, sizes, strict=True)
         }
-        job = self.database.write(
-            binding.accept_bind, by_arq, _ANY, NewJob(OperationKind.BIND), OWNER
-        )
-        return uuids, job
+        return uuids, accept_bind(self.database, by_arq)
 
     def claim(self, uuids: list[str], job: Job) -> None:
-        event = NewJob(OperationKind.NOVA_EVENT)
-        self.database.write(binding.claim_for_bind, job, uuids, None, event)
+        claim_for_bind(self.database, job, uuids)
 
     def bind(self, *sizes: str) -> list[str]:
         uuids, job = self.begin(*sizes)
@@ -161,7 +158,7 @@ def test_claim_and_release_write_sync_job(
     uuids = elastic.bind('1G')
     elastic.bind('1G')
     assert elastic.end_sync_jobs() == 1
-    database.write(release.delete_arqs, uuids, _ANY, True)
+    database.write(release.delete_arqs, uuids, ANY_PROJECT, True)
     assert elastic.end_sync_jobs() == 1
 
 
@@ -169,13 +166,11 @@ def test_released_units_are_waited_for(
     elastic: ElasticCard, database: Database
 ) -> None:
     """The host has not removed the unit of a deleted ARQ yet."""
-    statement = update(AttachHandle).values(needs_host=True)
-    database.write(lambda session: session.execute(statement))
+    change_rows(database, AttachHandle, needs_host=True)
     uuids, job = elastic.begin('7G')
     elastic.claim(uuids, job)
-    statement = update(AttachHandle).values(preparing=False)
-    database.write(lambda session: session.execute(statement))
-    database.write(release.delete_arqs, uuids, _ANY, True)
+    change_rows(database, AttachHandle, preparing=False)
+    database.write(release.delete_arqs, uuids, ANY_PROJECT, True)
     assert elastic.read_reserved() == {'1G': 7, '2G': 3, '3G': 2, '7G': 1}
     with pytest.raises(UnitsBeingCleaned):
         elastic.claim(*elastic.begin('1G'))
@@ -188,8 +183,7 @@ def test_invalid_places_fail_closed(
     """The places of a unit in use are not valid any more: the card is full."""
     elastic.bind('2G')
     of_2g = Attribute.key == 'places', Attribute.value == _PLACES['2G']
-    statement = update(Attribute).where(*of_2g).values(value=places)
-    database.write(lambda session: session.execute(statement))
+    change_rows(database, Attribute, *of_2g, value=places)
     assert {**elastic.read_free(), '2G': 0} == {'1G': 0, '2G': 0, '3G': 0, '7G': 0}
     with pytest.raises(NoFreeHandle):
         elastic.bind('1G')
@@ -200,7 +194,7 @@ def test_random_claims_never_overlap(elastic: ElasticCard, database: Database) -
     for _ in range(60):
         if bound and choose.random() < 0.45:
             uuids = bound.pop(choose.randrange(len(bound)))
-            database.write(release.delete_arqs, uuids, _ANY, True)
+            database.write(release.delete_arqs, uuids, ANY_PROJECT, True)
         else:
             size, free = choose.choice(list(_PLACES)), elastic.read_free()
             if free[size]:

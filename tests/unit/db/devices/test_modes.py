@@ -4,11 +4,10 @@
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle, Device
-from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.devices import cleanings, devices, modes, reconfigurations
 from cyborg_lite.db.devices.reconfigurations import NewReconfiguration
 from cyborg_lite.db.hosts import hosts
@@ -21,23 +20,27 @@ from cyborg_lite.errors.devices import (
     ReconfigurationRefused,
 )
 from cyborg_lite.errors.drivers import DeviceBusy
-from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.inventory.host_report import CleaningPolicy, HostReport
-from cyborg_lite.model.jobs import Job, ModePayload, Owner, ReconfigurePayload
+from cyborg_lite.model.inventory.host_report import Device as ReportedDevice
+from cyborg_lite.model.jobs import Job, ModePayload, ReconfigurePayload
 from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
 from tests.builders.reports import HOST, card, with_root
 from tests.builders.rows import OWNER
+from tests.builders.table_rows import change_rows, read_column
 from tests.builders.unclean_units import lease_clean_job
 
-_OTHER = Owner('other', OWNER.lease_ms)
+
+def report_cards(database: Database, first: ReportedDevice) -> None:
+    """Report two cards, of which the second does not change."""
+    cards = first, card(0x5E, handles=2)
+    database.write(reports.store_report, HostReport(HOST, 'boot', cards))
 
 
 @pytest.fixture
 def payload(database: Database) -> ModePayload:
-    cards = card(0x3B, handles=2), card(0x5E, handles=2)
-    database.write(reports.store_report, HostReport(HOST, 'boot', cards))
+    report_cards(database, card(0x3B, handles=2))
     (first, _) = database.read(devices.list_devices, Query())
     return ModePayload(first.uuid, 'fast')
 
@@ -50,7 +53,7 @@ def lease(database: Database, payload: ModePayload) -> Job:
 
 def list_preparing(database: Database) -> list[bool]:
     statement = select(AttachHandle.preparing).order_by(AttachHandle.id)
-    return list(database.read(lambda session: session.scalars(statement).all()))
+    return read_column(database, statement)
 
 
 def test_hold_concerns_one_device(database: Database, payload: ModePayload) -> None:
@@ -70,20 +73,17 @@ def test_new_handles_of_held_device_do_not_end_hold(
     """The host reports other handles before the end of the change."""
     job = lease(database, payload)
     device = database.write(modes.hold_device, job, payload)
-    cards = card(0x3B, handles=4), card(0x5E, handles=2)
-    database.write(reports.store_report, HostReport(HOST, 'next', cards))
+    report_cards(database, card(0x3B, handles=4))
     new = NewReconfiguration(device.uuid, 'set', {}, 'admin', 1000)
     with pytest.raises(ReconfigurationRefused, match='is being changed'):
         database.write(reconfigurations.add_change, new, lambda facts: False)
     database.write(modes.end_change, job)
     uuid = database.write(reconfigurations.add_change, new, lambda facts: False)
-    (running,) = database.write(
-        queue.lease_jobs, OWNER, 10, (OperationKind.CONFIGURATION,)
-    )
+    kinds = (OperationKind.CONFIGURATION,)
+    (running,) = database.write(queue.lease_jobs, OWNER, 10, kinds)
     order = ReconfigurePayload(device.uuid, uuid)
     database.write(reconfigurations.begin_change, running, order, lambda facts: False)
-    cards = card(0x3B, handles=6), card(0x5E, handles=2)
-    database.write(reports.store_report, HostReport(HOST, 'last', cards))
+    report_cards(database, card(0x3B, handles=6))
     with pytest.raises(ModeRefused, match='is being changed'):
         database.write(modes.add_change, payload, None)
     # Another worker of the same change goes on.
@@ -95,12 +95,9 @@ def test_new_unit_of_held_device_is_cleaned_later(
 ) -> None:
     job = lease(database, payload)
     database.write(modes.hold_device, job, payload)
-    new = card(0x3B, handles=3)
-    handles = [
-        replace(item, cleaning=CleaningPolicy.ALWAYS) for item in new.root.handles
-    ]
-    cards = with_root(new, handles=tuple(handles)), card(0x5E, handles=2)
-    database.write(reports.store_report, HostReport(HOST, 'next', cards))
+    new, always = card(0x3B, handles=3), CleaningPolicy.ALWAYS
+    handles = tuple(replace(item, cleaning=always) for item in new.root.handles)
+    report_cards(database, with_root(new, handles=handles))
     clean = lease_clean_job(database)
     with pytest.raises(DeviceBusy, match='is being changed'):
         database.write(cleanings.begin_cleaning, clean)
@@ -144,24 +141,6 @@ def test_host_enable_leaves_held_device_to_its_job(
     assert read_status(database, payload) == (DeviceStatus.ENABLED, '')
 
 
-def test_hold_of_lost_job_raises(database: Database, payload: ModePayload) -> None:
-    job = lease(database, payload)
-    stolen = update(JobRow).values(owner=_OTHER.name, lease=job.lease + 1)
-    database.write(lambda session: session.execute(stolen))
-    with pytest.raises(JobLost):
-        database.write(modes.hold_device, job, payload)
-    assert not any(list_preparing(database))
-
-
-def test_foreign_handle_refuses_change(
-    database: Database, payload: ModePayload
-) -> None:
-    used = update(AttachHandle).values(in_use=True)
-    database.write(lambda session: session.execute(used))
-    with pytest.raises(ModeRefused, match='a program of its host uses it'):
-        database.write(modes.add_change, payload, None)
-
-
 def test_failed_change_can_be_retried(database: Database, payload: ModePayload) -> None:
     job = lease(database, payload)
     database.write(modes.hold_device, job, payload)
@@ -175,12 +154,8 @@ def test_failed_change_can_be_retried(database: Database, payload: ModePayload) 
 def test_removed_device_ends_change(database: Database, payload: ModePayload) -> None:
     job = lease(database, payload)
     database.write(modes.hold_device, job, payload)
-    removed = update(Device).values(uuid='00000000-0000-4000-8000-000000000000')
-    database.write(
-        lambda session: session.execute(
-            removed.where(Device.uuid == payload.device_uuid)
-        )
-    )
+    removed = Device.uuid == payload.device_uuid
+    change_rows(database, Device, removed, uuid='00000000-0000-4000-8000-000000000000')
     database.write(modes.end_change, job, 'It is gone.')
     change = database.read(modes.find_change, payload.device_uuid)
     assert change is not None

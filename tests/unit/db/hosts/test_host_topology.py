@@ -2,13 +2,11 @@
 """Topologies of hosts, and the availability of units."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from sqlalchemy import insert, select, update
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy import insert, select
+from sqlalchemy.orm import InstrumentedAttribute
 
-from cyborg_lite.db.arqs import binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device, LoadedRegion
 from cyborg_lite.db.hosts import host_topology
@@ -16,9 +14,10 @@ from cyborg_lite.db.inventory import reports
 from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.model.hosts.topology import Availability, HostTopology, TopologyUnit
 from cyborg_lite.model.inventory.host_report import Deployable as ReportedDeployable
-from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB, BOUND_EVENT_JOB
+from tests.builders.bound_arqs import bind_arqs
 from tests.builders.reports import HOST, card, report
-from tests.builders.rows import OWNER, PROJECT, add_arqs, add_card, bindings
+from tests.builders.rows import PROJECT, add_arqs, add_card
+from tests.builders.table_rows import change_rows, execute, read_column
 from tests.support.sql_statements import statements
 
 
@@ -33,15 +32,6 @@ def list_units(database: Database) -> list[TopologyUnit]:
         for item in device.deployables
         for unit in item.units
     ]
-
-
-def set_values(
-    # Any: the class of a column is that of a table.
-    database: Database,
-    table: Any,
-    **values: object,
-) -> None:
-    database.write(lambda session: session.execute(update(table).values(**values)))
 
 
 def test_topology_has_report_of_host(database: Database) -> None:
@@ -65,17 +55,15 @@ def test_topology_has_report_of_host(database: Database) -> None:
 
 
 def test_topology_names_user_of_unit(database: Database) -> None:
-    uuids, provider = add_arqs(database, 1), add_card(database, 2)
-    targets = bindings(uuids, provider)
-    job = database.write(binding.accept_bind, targets, ANY_PROJECT, BIND_JOB, OWNER)
-    database.write(binding.claim_for_bind, job, uuids, None, BOUND_EVENT_JOB)
+    uuids = add_arqs(database, 1)
+    instance = bind_arqs(database, uuids, add_card(database, 2))
     used, free = sorted(list_units(database), key=lambda unit: unit.user is None)
     assert (used.availability, free.availability) == ('used', 'free')
     user = used.user
     assert user is not None
     assert (user.arq_uuid, user.project_id) == (uuids[0], PROJECT)
-    assert user.instance_uuid == targets[uuids[0]].instance_uuid
-    set_values(database, AttachHandle, missing=True)
+    assert user.instance_uuid == instance
+    change_rows(database, AttachHandle, missing=True)
     owned_unit = next(unit for unit in list_units(database) if unit.user)
     assert (owned_unit.availability, owned_unit.user) == ('broken', user)
 
@@ -101,7 +89,7 @@ def test_availability_follows_state_of_unit(
     reason: str,
 ) -> None:
     add_card(database, 1)
-    set_values(database, column.class_, **{column.key: value})
+    change_rows(database, column.class_, **{column.key: value})
     (unit,) = list_units(database)
     assert unit.availability == availability
     assert reason in unit.reason
@@ -110,15 +98,9 @@ def test_availability_follows_state_of_unit(
 
 def test_availability_unusable_region_is_broken(database: Database) -> None:
     add_card(database, 1)
-
-    def spoil(session: Session) -> None:
-        values = {
-            'deployable_id': session.scalars(select(Deployable.id)).one(),
-            'unusable_reason': 'The load failed.',
-        }
-        session.execute(insert(LoadedRegion).values(**values))
-
-    database.write(spoil)
+    (deployable,) = read_column(database, select(Deployable.id))
+    values = {'deployable_id': deployable, 'unusable_reason': 'The load failed.'}
+    execute(database, insert(LoadedRegion), values)
     (unit,) = list_units(database)
     assert unit.availability is Availability.BROKEN
     assert unit.reason == 'The region is unusable: The load failed.'

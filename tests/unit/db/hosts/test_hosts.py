@@ -2,11 +2,9 @@
 """Hosts: their list, their maintenance, and their removal with all rows."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
-from sqlalchemy import func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import select
 
 from cyborg_lite.db.arqs import release
 from cyborg_lite.db.core.engine import Database
@@ -22,10 +20,10 @@ from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import administration
 from cyborg_lite.errors.hosts import HostInUse, HostNotFound, ServiceAlive
-from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.events import HostEvent, HostEventKind
 from cyborg_lite.model.operations import OperationKind
+from tests.builders.bind_jobs import ANY_PROJECT
 from tests.builders.bound_arqs import (
     create_bound_arqs,
     create_bound_instance,
@@ -33,20 +31,7 @@ from tests.builders.bound_arqs import (
 )
 from tests.builders.rows import HOST, add_card, states
 from tests.builders.service_rows import mark_down, record_heartbeat
-
-EVERYBODY = Scope(project_id=None, of_instances=True)
-
-
-def count_rows(database: Database, table: Any) -> int:
-    statement = select(func.count()).select_from(table)
-    return database.read(lambda session: session.scalar(statement)) or 0
-
-
-def set_arq_state(database: Database, uuid: str, state: str) -> None:
-    def write(session: Session) -> None:
-        session.execute(update(Arq).where(Arq.uuid == uuid).values(state=state))
-
-    database.write(write)
+from tests.builders.table_rows import change_rows, count_rows, read_column
 
 
 def test_set_status_changes_all_devices_once(database: Database) -> None:
@@ -107,7 +92,7 @@ def test_forget_host_in_use_names_arqs(database: Database) -> None:
 def test_forget_host_deletes_arqs_that_wait_for_cleaning(database: Database) -> None:
     """The host that would clean the handles is gone."""
     uuids = create_bound_arqs(database, 2)
-    database.write(release.delete_arqs, uuids, EVERYBODY, True, None)
+    database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
     assert states(database, uuids) == ['Deleting'] * 2
     database.write(hosts.forget_host, HOST)
     assert count_rows(database, Arq) == 0
@@ -123,8 +108,8 @@ def test_forget_host_keeps_arqs_that_can_be_used_again(
 ) -> None:
     (uuid,) = create_bound_arqs(database, 1)
     if before == 'UnbindFailed':
-        database.write(release.unbind_arqs, [uuid], EVERYBODY, None)
-    set_arq_state(database, uuid, before)
+        database.write(release.unbind_arqs, [uuid], ANY_PROJECT, None)
+    change_rows(database, Arq, state=before)
     database.write(hosts.forget_host, HOST)
     assert states(database, [uuid]) == [after]
     assert count_rows(database, AttachHandle) == 0
@@ -137,15 +122,15 @@ _MOMENT = datetime(2026, 2, 3, tzinfo=UTC)
 
 
 @pytest.fixture
-def database_with_host(database: Database) -> Database:
-    """Return a database with the service row of the host."""
+def arqs(database: Database) -> list[str]:
+    """Return two bound ARQs of a host that has a service row."""
     database.write(agents.store_digest, HOST, 'digest', 'boot-1')
-    return database
+    return create_bound_arqs(database, 2)
 
 
-def read_control_address(session: Session) -> str:
+def read_address(database: Database) -> str:
     """Return the control address of the only device."""
-    return session.execute(select(Device.control_address)).scalar_one()
+    return read_column(database, select(Device.control_address))[0]
 
 
 def record_events(database: Database, *events: HostEvent) -> int:
@@ -157,57 +142,43 @@ def list_steps(database: Database, uuid: str) -> list[tuple[str, str | None]]:
 
 
 def test_record_event_with_arq_belongs_to_this_arq(
-    database_with_host: Database,
+    database: Database, arqs: list[str]
 ) -> None:
-    first, second = create_bound_arqs(database_with_host, 2)
-    before = list_steps(database_with_host, second)
-    kind = HostEventKind.PREPARED
-    record_events(
-        database_with_host,
-        HostEvent(
-            1, kind, database_with_host.read(read_control_address), _MOMENT, first
-        ),
-    )
-    assert list_steps(database_with_host, first)[-1] == ('Prepared', None)
-    assert list_steps(database_with_host, second) == before
+    first, second = arqs
+    before, address = list_steps(database, second), read_address(database)
+    event = HostEvent(1, HostEventKind.PREPARED, address, _MOMENT, first)
+    record_events(database, event)
+    assert list_steps(database, first)[-1] == ('Prepared', None)
+    assert list_steps(database, second) == before
 
 
 def test_record_device_event_belongs_to_all_its_arqs(
-    database_with_host: Database,
+    database: Database, arqs: list[str]
 ) -> None:
-    uuids = create_bound_arqs(database_with_host, 2)
-    control_address = database_with_host.read(read_control_address)
-    failure = HostEvent(
-        1, HostEventKind.HEALTH, control_address, _MOMENT, None, 'failed: lost'
-    )
+    kind, address = HostEventKind.HEALTH, read_address(database)
+    failure = HostEvent(1, kind, address, _MOMENT, None, 'failed: lost')
     elsewhere = HostEvent(2, HostEventKind.LOSS, 'ffff:ff:1f.7', _MOMENT)
-    assert record_events(database_with_host, failure, elsewhere) == 2
-    for uuid in uuids:
-        assert list_steps(database_with_host, uuid)[-1] == (
-            'HealthChanged',
-            'failed: lost',
-        )
+    assert record_events(database, failure, elsewhere) == 2
+    for uuid in arqs:
+        assert list_steps(database, uuid)[-1] == ('HealthChanged', 'failed: lost')
 
 
-def test_record_event_of_unknown_arq_is_dropped(database_with_host: Database) -> None:
+def test_record_event_of_unknown_arq_is_dropped(
+    database: Database, arqs: list[str]
+) -> None:
+    count = count_rows(database, ArqEvent)
     event = HostEvent(7, HostEventKind.RELEASED, 'x', _MOMENT, 'unknown')
-    assert record_events(database_with_host, event) == 7
-    assert database_with_host.read(_count) == 0
-
-
-def _count(session: Session) -> int:
-    return len(session.execute(select(ArqEvent.id)).all())
+    assert record_events(database, event) == 7
+    assert count_rows(database, ArqEvent) == count
 
 
 def test_record_event_of_arq_on_other_host_is_dropped(
-    database_with_host: Database,
+    database: Database, arqs: list[str]
 ) -> None:
     """The agent of one host must not write to the history of any ARQ."""
-    (uuid,) = create_bound_arqs(database_with_host, 1)
-    before = list_steps(database_with_host, uuid)
-    database_with_host.write(agents.store_digest, 'compute-2', 'digest', 'boot-1')
-    event = HostEvent(
-        1, HostEventKind.NOT_REBUILT, '0000:01:00.0', _MOMENT, uuid, 'forged'
-    )
-    assert database_with_host.write(hosts.record_host_events, 'compute-2', [event])
-    assert list_steps(database_with_host, uuid) == before
+    before = list_steps(database, arqs[0])
+    database.write(agents.store_digest, 'compute-2', 'digest', 'boot-1')
+    kind, address = HostEventKind.NOT_REBUILT, '0000:01:00.0'
+    event = HostEvent(1, kind, address, _MOMENT, arqs[0], 'forged')
+    assert database.write(hosts.record_host_events, 'compute-2', [event])
+    assert list_steps(database, arqs[0]) == before

@@ -3,10 +3,8 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
-from sqlalchemy import update
 
 from cyborg_lite.db.arqs import binding, release
 from cyborg_lite.db.core import clock
@@ -17,10 +15,8 @@ from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import agents, reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.providers import providers
-from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.hosts import AgentIdentityRefused, ReportOutdated
-from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.devices.devices import DeviceRecord
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.hosts.services import (
@@ -31,9 +27,15 @@ from cyborg_lite.model.hosts.services import (
     ServiceState,
 )
 from cyborg_lite.model.inventory.host_report import HostReport
-from cyborg_lite.model.jobs import Job, NewJob
+from cyborg_lite.model.jobs import Job
 from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import Query
+from tests.builders.bind_jobs import (
+    ANY_PROJECT,
+    FAILED_EVENT_JOB,
+    accept_bind,
+    claim_for_bind,
+)
 from tests.builders.reports import HOST, host
 from tests.builders.rows import OWNER, add_arqs, add_card, bindings
 from tests.builders.service_rows import (
@@ -44,15 +46,10 @@ from tests.builders.service_rows import (
     record_heartbeat,
     service_states,
 )
+from tests.builders.table_rows import change_rows
 from tests.support.sql_statements import statements
 
 CONDUCTOR = 'cyborg-lite-conductor'
-
-
-def list_services(database: Database, **filters: str) -> list[tuple[str, str]]:
-    query = Query(filters={name: (value,) for name, value in filters.items()})
-    services_found = database.read(services.list_services, query)
-    return [(service.binary, service.host) for service in services_found]
 
 
 def read_only_service(database: Database) -> Service:
@@ -90,11 +87,6 @@ def test_record_agent_digest_unchanged_costs_one_statement(database: Database) -
     assert len(sql) == 1
 
 
-def test_list_services_unknown_filter_raises(database: Database) -> None:
-    with pytest.raises(InvalidInput, match='colour'):
-        list_services(database, colour='red')
-
-
 # --- identities of agents, the order of their reports, and the time of their start ---
 
 
@@ -116,10 +108,6 @@ def agent(database: Database) -> AgentRecord:
     record = database.read(agents.find_agent, HOST)
     assert record is not None
     return record
-
-
-def set_column(database: Database, **values: Any) -> None:
-    database.write(lambda session: session.execute(update(Row).values(**values)))
 
 
 def test_second_identity_is_refused_while_first_is_up(database: Database) -> None:
@@ -158,7 +146,7 @@ def test_agent_replaces_stopped_one_at_once(database: Database) -> None:
 def test_refused_heartbeat_does_not_keep_first_agent_alive(database: Database) -> None:
     send_heartbeat(database, _FIRST)
     past = datetime.now(UTC) - timedelta(hours=1)
-    set_column(database, heartbeat_at=past)
+    change_rows(database, Row, heartbeat_at=past)
     with pytest.raises(AgentIdentityRefused):
         send_heartbeat(database, _SECOND)
     [service] = database.read(services.list_services)
@@ -167,7 +155,7 @@ def test_refused_heartbeat_does_not_keep_first_agent_alive(database: Database) -
 
 def test_second_identity_replaces_agent_that_is_down(database: Database) -> None:
     database.write(reports.store_report, build_report(7))
-    set_column(database, state='down')
+    change_rows(database, Row, state='down')
     assert send_heartbeat(database, _SECOND, host(1, 1).digest)
     record = agent(database)
     assert (record.identity, record.digest, record.report_number) == (_SECOND, None, 0)
@@ -196,10 +184,8 @@ def test_report_older_than_stored_is_refused(database: Database) -> None:
             database.write(reports.store_report, build_report(number))
     assert agent(database) == stored
     database.write(reports.store_report, build_report(3))
-    assert (agent(database).digest, agent(database).report_number) == (
-        build_report(3).digest,
-        3,
-    )
+    stored = agent(database)
+    assert (stored.digest, stored.report_number) == (build_report(3).digest, 3)
 
 
 def test_heartbeat_with_identity_costs_one_statement(database: Database) -> None:
@@ -224,12 +210,12 @@ def test_started_is_last_start(database: Database) -> None:
     database.write(reports.store_report, build_report(1))
     digest = build_report(1).digest
     past = datetime.now(UTC) - timedelta(hours=1)
-    set_column(database, started_at=past)
+    change_rows(database, Row, started_at=past)
     send_heartbeat(database, _FIRST, digest)
     assert database.read(services.list_services)[0].started_at == past
     send_heartbeat(database, _FIRST, digest, started=True)
     assert database.read(services.list_services)[0].started_at > past
-    set_column(database, started_at=past)
+    change_rows(database, Row, started_at=past)
     send_heartbeat(database, _FIRST, 'another digest', started=True)
     assert database.read(services.list_services)[0].started_at > past
 
@@ -254,20 +240,17 @@ def list_devices(database: Database) -> dict[str, DeviceRecord]:
     return {f'0000:{number:02x}:00.0': record for number, record in enumerate(records)}
 
 
-def test_heartbeat_without_telemetry_costs_one_statement(database: Database) -> None:
+@pytest.mark.parametrize(('number', 'cost'), [(0, 1), (64, 3)])
+def test_heartbeat_cost_depends_on_telemetry_only(
+    database: Database, number: int, cost: int
+) -> None:
     database.write(reports.store_report, host(64, 2))
-    with statements(database) as sql:
-        assert not send_telemetry(database, {})
-    assert len(sql) == 1
-
-
-def test_heartbeat_with_telemetry_costs_three_statements(database: Database) -> None:
-    database.write(reports.store_report, host(64, 2))
-    telemetry = {f'0000:{bus:02x}:00.0': TELEMETRY for bus in range(64)}
+    telemetry = {f'0000:{bus:02x}:00.0': TELEMETRY for bus in range(number)}
     with statements(database) as sql:
         assert not send_telemetry(database, telemetry)
-    assert len(sql) == 3
-    assert all(record.usage == TELEMETRY for record in list_devices(database).values())
+    assert len(sql) == cost
+    usages = [record.usage for record in list_devices(database).values()]
+    assert usages == [TELEMETRY if number else None] * 64
 
 
 def test_heartbeat_telemetry_keeps_updated_at(database: Database) -> None:
@@ -286,7 +269,6 @@ def test_heartbeat_telemetry_of_unknown_device_needs_report(database: Database) 
 # --- services up and down: the database clock decides, one conductor changes --------
 
 
-ANY_PROJECT = Scope(project_id=None)
 AGENT_DOWN_AFTER = 100.0
 
 
@@ -304,11 +286,6 @@ def switch_state(database: Database, service: Service) -> bool:
     return bool(database.write(services.switch_states, (service,), oldest))
 
 
-def test_list_stale_services_recent_heartbeat_is_omitted(database: Database) -> None:
-    record_heartbeat(database, 'compute-1')
-    assert list_stale_services(database) == {}
-
-
 def test_switch_state_old_heartbeat_marks_down(database: Database) -> None:
     record_heartbeat(database, 'compute-1')
     expire_heartbeat(database, 'compute-2')
@@ -322,10 +299,8 @@ def test_switch_state_old_heartbeat_marks_down(database: Database) -> None:
 def test_switch_state_second_conductor_changes_nothing(database: Database) -> None:
     expire_heartbeat(database, 'compute-1')
     service = list_stale_services(database)['compute-1']
-    assert [switch_state(database, service), switch_state(database, service)] == [
-        True,
-        False,
-    ]
+    assert switch_state(database, service)
+    assert not switch_state(database, service)
     assert service_states(database) == {'compute-1': 'down'}
 
 
@@ -335,6 +310,7 @@ def test_switch_state_heartbeat_meanwhile_stays_up(database: Database) -> None:
     record_heartbeat(database, 'compute-1')
     assert not switch_state(database, service)
     assert service_states(database) == {'compute-1': 'up'}
+    assert database.read(queue.count_jobs) == ()
 
 
 def test_switch_state_heartbeat_expires_meanwhile_stays_down(
@@ -346,14 +322,6 @@ def test_switch_state_heartbeat_expires_meanwhile_stays_down(
     expire_heartbeat(database, 'compute-1')
     assert not switch_state(database, service)
     assert service_states(database) == {'compute-1': 'down'}
-
-
-def test_switch_state_without_change_adds_no_sync(database: Database) -> None:
-    expire_heartbeat(database, 'compute-1')
-    service = list_stale_services(database)['compute-1']
-    mark_up(database, 'compute-1')
-    assert not switch_state(database, service)
-    assert database.read(queue.count_jobs) == ()
 
 
 def test_switch_state_conductor_adds_no_sync(database: Database) -> None:
@@ -381,50 +349,34 @@ def finish_sync_jobs(database: Database) -> int:
     return len(jobs)
 
 
-def accept_bind(database: Database, needs_host: bool = False) -> tuple[Job, list[str]]:
-    card = add_card(database, 4, needs_host=needs_host)
-    uuids = add_arqs(database, 1)
-    binding_by_arq, bind = bindings(uuids, card), NewJob(OperationKind.BIND)
-    job = database.write(binding.accept_bind, binding_by_arq, ANY_PROJECT, bind, OWNER)
-    return job, uuids
+def accept_one(database: Database, needs_host: bool = False) -> tuple[Job, list[str]]:
+    """Accept the bind of one ARQ to a card with four handles."""
+    card, uuids = add_card(database, 4, needs_host=needs_host), add_arqs(database, 1)
+    return accept_bind(database, bindings(uuids, card)), uuids
 
 
 @pytest.mark.parametrize('down', [True, False])
-def test_claim_handle_host_down_ends_reservation(
+def test_claim_and_release_host_down_change_reservation(
     database: Database, down: bool
 ) -> None:
-    job, uuids = accept_bind(database)
+    job, uuids = accept_one(database)
     (mark_down if down else mark_up)(database, HOST)
     assert read_reserved(database) == (4 if down else 0)
-    database.write(
-        binding.claim_for_bind, job, uuids, None, NewJob(OperationKind.NOVA_EVENT)
-    )
+    claim_for_bind(database, job, uuids)
     assert read_reserved(database) == (3 if down else 0)
     assert finish_sync_jobs(database) == int(down)
-
-
-@pytest.mark.parametrize('down', [True, False])
-def test_release_handle_host_down_is_reserved(database: Database, down: bool) -> None:
-    job, uuids = accept_bind(database)
-    database.write(
-        binding.claim_for_bind, job, uuids, None, NewJob(OperationKind.NOVA_EVENT)
-    )
-    (mark_down if down else mark_up)(database, HOST)
-    assert read_reserved(database) == (3 if down else 0)
     database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
     assert read_reserved(database) == (4 if down else 0)
     assert finish_sync_jobs(database) == int(down)
 
 
 def test_fail_bind_host_down_reserves_handle(database: Database) -> None:
-    job, uuids = accept_bind(database, needs_host=True)
-    event_job = NewJob(OperationKind.NOVA_EVENT)
-    job = database.write(binding.claim_for_bind, job, uuids, None, event_job).job
+    job, uuids = accept_one(database, needs_host=True)
+    job = claim_for_bind(database, job, uuids).job
     mark_down(database, HOST)
     assert read_reserved(database) == 3
     finish_sync_jobs(database)
-    database.write(
-        binding.fail_bind, job, uuids, DriverError(reason='no answer'), event_job
-    )
+    error = DriverError(reason='no answer')
+    database.write(binding.fail_bind, job, uuids, error, FAILED_EVENT_JOB)
     assert read_reserved(database) == 4
     assert finish_sync_jobs(database) == 1

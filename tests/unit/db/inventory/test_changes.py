@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes by reports: their statements, untouched rows and Placement jobs."""
 
-import threading
 from dataclasses import replace
+from functools import partial
+
+import pytest
+from sqlalchemy import delete
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle, Attribute, Deployable, Device, Job
@@ -26,25 +29,23 @@ from tests.builders.stored_hosts import (
     table_of,
     uuids_of_all,
 )
+from tests.builders.table_rows import execute
+from tests.support.concurrent_calls import run_at_once
 from tests.support.sql_statements import statements, writes
 
 # --- attributes of admins ---
 
 
-def test_report_keeps_attributes_of_admin(database: Database) -> None:
+@pytest.mark.parametrize('is_removed', [False, True])
+def test_attribute_of_admin_leaves_with_deployable_only(
+    database: Database, is_removed: bool
+) -> None:
     store(database, report(card(1)))
     [deployable] = table_of(database, Deployable, 'id')
     database.write(deployables.create_attribute, int(deployable), 'rack', '7')
-    store(database, report(replace(card(1), model='A2')))
-    assert table_of(database, Attribute, 'key', 'value')['rack'] == ('7',)
-
-
-def test_report_removed_deployable_deletes_attributes(database: Database) -> None:
-    store(database, report(card(1)))
-    [deployable] = table_of(database, Deployable, 'id')
-    database.write(deployables.create_attribute, int(deployable), 'rack', '7')
-    store(database, report())
-    assert table_of(database, Attribute, 'key') == {}
+    store(database, report() if is_removed else report(replace(card(1), model='A2')))
+    values = table_of(database, Attribute, 'key', 'value')
+    assert values.get('rack') == (None if is_removed else ('7',))
 
 
 # --- jobs of the Placement sync ---
@@ -59,7 +60,7 @@ def test_report_change_adds_one_placement_sync(database: Database) -> None:
 
 def test_report_change_unknown_to_placement_adds_no_job(database: Database) -> None:
     store(database, report(card(1)))
-    database.write(lambda session: session.query(Job).delete())
+    execute(database, delete(Job))
     store(database, report(replace(card(1), driver='other')))
     assert jobs_of(database) == []
 
@@ -68,7 +69,7 @@ def test_release_of_missing_device_adds_placement_sync(database: Database) -> No
     store(database, report(card(1, serial='s')))
     arqs = claim_handles(database, attach_handle(1, 0).key)
     store(database, report())
-    database.write(lambda session: session.query(Job).delete())
+    execute(database, delete(Job))
     release_handles(database, arqs)
     assert [kind for kind, *_ in jobs_of(database)] == ['reconcile']
 
@@ -113,22 +114,7 @@ def test_report_empty_host_costs_twelve_statements(database: Database) -> None:
 
 
 def test_report_concurrent_conductors_store_one_inventory(database: Database) -> None:
-    barrier = threading.Barrier(4)
-    failures: list[BaseException] = []
-
-    def store_report() -> None:
-        barrier.wait()
-        try:
-            store(database, host(4, 4))
-        except BaseException as error:  # noqa: BLE001  # shown by the assertion
-            failures.append(error)
-
-    threads = [threading.Thread(target=store_report) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    assert run_at_once([partial(store, database, host(4, 4))] * 4) == [None] * 4
     assert len(table_of(database, Device, 'hardware_id')) == 4
     assert len(table_of(database, AttachHandle, 'uuid')) == 16
 

@@ -3,10 +3,8 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from sqlalchemy import update
 
 from cyborg_lite.db.core.clock import read_time_before
 from cyborg_lite.db.core.engine import Database
@@ -21,6 +19,7 @@ from cyborg_lite.model.devices.events import DeviceEventKind
 from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.queries import Query
 from tests.builders.reports import HOST, card, report
+from tests.builders.table_rows import change_rows
 from tests.builders.unclean_units import build_progress, lease_clean_job, release_unit
 
 
@@ -36,13 +35,9 @@ def list_kinds(database: Database, uuid: str) -> list[str]:
     return [event.kind for event in database.read(device_events.list_events, uuid)]
 
 
-def execute(database: Database, statement: Any) -> None:
-    database.write(lambda session: session.execute(statement))
-
-
 def test_health_change_sets_health_since(database: Database, uuid: str) -> None:
     old = database.read(read_time_before, 3600)
-    execute(database, update(Device).values(health_since=old))
+    change_rows(database, Device, health_since=old)
     changed = replace(card(1), model='Another name')
     database.write(reports.store_report, report(changed))
     (device,) = database.read(devices.list_devices, Query())
@@ -62,7 +57,7 @@ def test_owner_change_stores_event(database: Database, uuid: str) -> None:
 
 
 def test_forgotten_host_keeps_history(database: Database, uuid: str) -> None:
-    execute(database, update(Service).values(state='down'))
+    change_rows(database, Service, state='down')
     database.write(hosts.forget_host, HOST)
     assert list_kinds(database, uuid) == ['removed', 'added']
 
@@ -78,7 +73,7 @@ def test_delete_old_events_spares_recent_events(database: Database, uuid: str) -
     database.write(devices.set_device_status, uuid, DeviceStatus.MAINTAINING)
     old = database.read(read_time_before, 7200)
     is_added = DeviceEvent.kind == DeviceEventKind.ADDED
-    execute(database, update(DeviceEvent).where(is_added).values(at=old))
+    change_rows(database, DeviceEvent, is_added, at=old)
     limit = database.read(read_time_before, 3600)
     assert database.write(device_events.delete_old_events, limit) == 1
     assert list_kinds(database, uuid) == ['status-changed']
@@ -130,8 +125,5 @@ def test_accepted_unit_is_event_with_name(database: Database) -> None:
     assert work is not None
     database.write(cleanings.record_clean_failure, job, work, 'medium error')
     database.write(cleanings.accept_units, UnitSelection(device), 'Jo')
-    assert list_events(database, device)[-1] == (
-        'unit-accepted',
-        '',
-        'Accepted by Jo.',
-    )
+    accepted = 'unit-accepted', '', 'Accepted by Jo.'
+    assert list_events(database, device)[-1] == accepted

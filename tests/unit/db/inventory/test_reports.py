@@ -119,9 +119,8 @@ def test_report_missing_allocated_handle_deleted_after_release(
     store(database, report(card(1, handles=3, serial='s')))
     missing_key = attach_handle(1, 1).key
     arqs = claim_handles(database, missing_key)
-    store(
-        database, report(without_handles(card(1, handles=3, serial='s'), missing_key))
-    )
+    device = card(1, handles=3, serial='s')
+    store(database, report(without_handles(device, missing_key)))
     assert table_of(database, AttachHandle, 'key', 'missing')[missing_key] == (True,)
     release_handles(database, arqs)
     assert missing_key not in table_of(database, AttachHandle, 'key')
@@ -145,30 +144,41 @@ def test_report_missing_device_deleted_after_last_release(database: Database) ->
     assert list(table_of(database, Device, 'hardware_id')) == ['t']
 
 
+def change_after_load(
+    monkeypatch: pytest.MonkeyPatch, key: str, arq: str | None, times: int
+) -> list[int]:
+    """Let the owner of a handle change between the read and the write of a report.
+
+    The same transaction changes the row; only the order matters.
+
+    :param times: reads after which the owner changes
+    :returns: a list that has an item for each read
+    """
+    loads: list[int] = []
+    original = changes.load_inventory
+    owned = update(AttachHandle).where(AttachHandle.key == key).values(arq_uuid=arq)
+
+    # Any: the inventory and its keys.
+    def load_late(session: Session, hostname: str) -> Any:
+        loaded = original(session, hostname)
+        loads.append(1)
+        if len(loads) <= times:
+            session.execute(owned)
+        return loaded
+
+    monkeypatch.setattr(reports, 'load_inventory', load_late)
+    return loads
+
+
 @pytest.mark.parametrize('state', ['claimed', 'free'])
 def test_report_concurrent_claim_or_release_is_retried(
     database: Database, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
-    """Another transaction changes the rows between the read and the write."""
     store(database, report(card(1, handles=2, serial='s')))
     key = attach_handle(1, 1).key
     arqs = [] if state == 'claimed' else claim_handles(database, key)
     uuid = add_arqs(database, 1)[0] if state == 'claimed' else None
-    loads: list[int] = []
-    original = changes.load_inventory
-
-    def load_late(session: Session, hostname: str) -> Any:
-        """Load the rows, then let the handle change."""
-        loaded = original(session, hostname)
-        loads.append(1)
-        if len(loads) == 1:
-            # The same transaction changes the row; only the order matters.
-            statement = update(AttachHandle).where(AttachHandle.key == key)
-            session.execute(statement.values(arq_uuid=uuid))
-            session.info['undone'] = True
-        return loaded
-
-    monkeypatch.setattr(reports, 'load_inventory', load_late)
+    loads = change_after_load(monkeypatch, key, uuid, times=1)
     store(database, report(without_handles(card(1, handles=2, serial='s'), key)))
     assert len(loads) == 2
     # The first attempt was rolled back, with the claim or release in it.
@@ -180,18 +190,8 @@ def test_report_constant_contention_raises(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store(database, report(card(1, handles=2, serial='s')))
-    key = attach_handle(1, 1).key
     [uuid] = add_arqs(database, 1)
-    original = changes.load_inventory
-
-    def load_late(session: Session, hostname: str) -> Any:
-        """Load the rows, then let the handle change."""
-        loaded = original(session, hostname)
-        statement = update(AttachHandle).where(AttachHandle.key == key)
-        session.execute(statement.values(arq_uuid=uuid))
-        return loaded
-
-    monkeypatch.setattr(reports, 'load_inventory', load_late)
+    change_after_load(monkeypatch, attach_handle(1, 1).key, uuid, times=99)
     monkeypatch.setattr('time.sleep', lambda _seconds: None)
     with pytest.raises(HandlesContended):
         store(database, report())

@@ -125,11 +125,8 @@ def test_retry_with_two_new_jobs_ends_with_the_last(database: Database) -> None:
     for _ in range(2):
         add_job(database, replace(AUDIT, is_retry=True))
         retried = read(database)
-        assert (retried.state, retried.ended_at, retried.progress) == (
-            'waiting',
-            None,
-            0,
-        )
+        assert (retried.state, retried.ended_at) == ('waiting', None)
+        assert retried.progress == 0
     first, second = lease(database)
     database.write(queue.finish_job, first)
     assert (read(database).state, read(database).progress) == ('running', 50)

@@ -2,10 +2,9 @@
 """Job queue: leases, deadlines, keys and takeover from a failed conductor."""
 
 from dataclasses import replace
-from functools import partial
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.clock import now_ms
@@ -16,22 +15,23 @@ from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.jobs import HostShares, Job, JobCount, JobState, NewJob, Owner
 from cyborg_lite.model.operations import OperationKind
 from tests.builders.rows import OWNER
+from tests.builders.table_rows import change_rows
 
 SUCCESSOR = Owner(name='conductor:2:2', lease_ms=30_000)
 
 
-def _expire_leases(session: Session) -> None:
+def expire_leases(database: Database) -> None:
     """Let all leases expire, as they do after a crash of the conductor."""
-    session.execute(update(Row).values(lease_until=Row.created_at - 1))
+    change_rows(database, Row, lease_until=Row.created_at - 1)
+
+
+def pass_deadlines(database: Database) -> None:
+    change_rows(database, Row, deadline=Row.created_at - 1)
 
 
 def _rows(session: Session) -> list[tuple[str, str, str]]:
     columns = select(Row.kind, Row.state, Row.step).order_by(Row.id)
     return [(kind, state, step) for kind, state, step in session.execute(columns)]
-
-
-def _pass_deadlines(session: Session) -> None:
-    session.execute(update(Row).values(deadline=Row.created_at - 1))
 
 
 def _add_running_job(database: Database, limit_ms: int | None = None) -> Job:
@@ -42,22 +42,23 @@ def _add_running_job(database: Database, limit_ms: int | None = None) -> Job:
 def test_lease_jobs_expired_lease_keeps_step(database: Database) -> None:
     first = _add_running_job(database)
     database.write(queue.record_job_step, first, 'claimed')
-    database.write(_expire_leases)
+    expire_leases(database)
     (job,) = database.write(queue.lease_jobs, SUCCESSOR, 10)
     assert (job.uuid, job.step) == (first.uuid, 'claimed')
     assert (job.attempts, job.lease) == (2, 2)
+    assert (first.abandoned, job.abandoned) == (False, True)
 
 
 def test_renew_leases_prevents_takeover(database: Database) -> None:
     job = _add_running_job(database)
-    database.write(_expire_leases)
+    expire_leases(database)
     database.write(queue.renew_leases, OWNER, [job.uuid])
     assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
 
 
 def test_renew_leases_of_another_owner_is_ignored(database: Database) -> None:
     job = _add_running_job(database)
-    database.write(_expire_leases)
+    expire_leases(database)
     database.write(queue.renew_leases, SUCCESSOR, [job.uuid])
     assert len(database.write(queue.lease_jobs, SUCCESSOR, 10)) == 1
 
@@ -65,8 +66,8 @@ def test_renew_leases_of_another_owner_is_ignored(database: Database) -> None:
 def test_renew_leases_overdue_job_is_not_renewed(database: Database) -> None:
     """A host that does not answer must not delay the failure event for Nova."""
     late = _add_running_job(database, limit_ms=60_000)
-    database.write(_pass_deadlines)
-    database.write(_expire_leases)
+    pass_deadlines(database)
+    expire_leases(database)
     database.write(queue.renew_leases, OWNER, [late.uuid])
     (job,) = database.write(queue.lease_jobs, SUCCESSOR, 10)
     assert job.expired
@@ -87,28 +88,21 @@ def test_renew_leases_overdue_job_is_not_renewed(database: Database) -> None:
     ],
     ids=['finish', 'record_step', 'replace', 'postpone', 'fail'],
 )
-def test_job_operation_with_lost_lease_raises(database: Database, act: object) -> None:
+@pytest.mark.parametrize('owner', [SUCCESSOR, OWNER], ids=['other', 'same'])
+def test_job_operation_with_lost_lease_raises(
+    database: Database, act: object, owner: Owner
+) -> None:
     stale_job = _add_running_job(database)
-    database.write(_expire_leases)
-    database.write(queue.lease_jobs, SUCCESSOR, 10)
+    expire_leases(database)
+    database.write(queue.lease_jobs, owner, 10)
     before = database.read(_rows)
     with pytest.raises(JobLost):
         database.write(act, stale_job)  # type: ignore[arg-type]  # a function of the list above
     assert database.read(_rows) == before
 
 
-def test_finish_job_with_earlier_lease_number_raises(database: Database) -> None:
-    job = _add_running_job(database)
-    database.write(_expire_leases)
-    database.write(queue.lease_jobs, OWNER, 10)
-    with pytest.raises(JobLost):
-        database.write(queue.finish_job, job)
-
-
-DEEP = NewJob(
-    OperationKind.RECONCILE, {'hostname': 'a', 'deep': True}, 'a', widens=True
-)
 SHALLOW = NewJob(OperationKind.RECONCILE, {'hostname': 'a'}, 'a')
+DEEP = replace(SHALLOW, payload={'hostname': 'a', 'deep': True}, widens=True)
 
 
 @pytest.mark.parametrize('calls', [(SHALLOW, DEEP), (DEEP, SHALLOW), (DEEP, DEEP)])
@@ -129,15 +123,6 @@ def test_add_job_running_job_widens_next_run(database: Database) -> None:
     database.write(queue.finish_job, running)
     (next_job,) = database.write(queue.lease_jobs, OWNER, 10)
     assert next_job.payload == DEEP.payload
-
-
-def test_postpone_job_is_not_leased_before_time(database: Database) -> None:
-    job = _add_running_job(database)
-    assert (
-        database.write(queue.postpone_job, job, 3_600_000, 'the host is unreachable')
-        is None
-    )
-    assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
 
 
 @pytest.mark.parametrize(('excess_ms', 'number'), [(-60_000, 0), (60_000, 1)])
@@ -161,9 +146,8 @@ def test_advance_jobs_ends_lease_from_before_a_clock_step(
 ) -> None:
     """The conductors that had leased the job have died."""
     job = _add_running_job(database)
-    times = {'created_at': now_ms() + step_ms, 'lease_until': now_ms() + step_ms}
-    distant = update(Row).values(times)
-    database.write(lambda session: session.execute(distant))
+    distant = now_ms() + step_ms
+    change_rows(database, Row, created_at=distant, lease_until=distant)
     assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
     assert database.write(queue.advance_jobs, SUCCESSOR) == 1
     (leased,) = database.write(queue.lease_jobs, SUCCESSOR, 10)
@@ -178,8 +162,7 @@ def test_advance_jobs_keeps_limit_after_clock_was_set_back(
     _add_running_job(database, limit_ms=60_000)
     hour = 3_600_000
     deadline = queue.CANCELLED if is_cancelled else Row.deadline + hour
-    created = update(Row).values(created_at=Row.created_at + hour, deadline=deadline)
-    database.write(lambda session: session.execute(created))
+    change_rows(database, Row, created_at=Row.created_at + hour, deadline=deadline)
     assert database.write(queue.advance_jobs, SUCCESSOR) == 1
     ends = select(Row.deadline - now_ms(), Row.created_at - now_ms(), Row.deadline)
     limit, age, stored = database.read(lambda session: session.execute(ends).one())
@@ -193,106 +176,64 @@ def test_lease_jobs_expired_job_of_full_host_is_leased(database: Database) -> No
     for limit_ms in (60_000, 1000):
         new = NewJob(OperationKind.BIND, limit_ms=limit_ms, host='compute-1')
         database.write(queue.add_job, new)
-    shares = partial(HostShares, 1, ['compute-1'])
-    assert (
-        database.write(queue.lease_jobs, OWNER, 10, [OperationKind.BIND], shares())
-        == ()
-    )
-    late = update(Row).where(Row.deadline < now_ms() + 30_000)
-    database.write(lambda session: session.execute(late.values(deadline=1)))
-    (job,) = database.write(queue.lease_jobs, OWNER, 10, [OperationKind.BIND], shares())
+
+    def lease() -> tuple[Job, ...]:
+        shares, kinds = HostShares(1, ['compute-1']), [OperationKind.BIND]
+        return database.write(queue.lease_jobs, OWNER, 10, kinds, shares)
+
+    assert lease() == ()
+    change_rows(database, Row, Row.deadline < now_ms() + 30_000, deadline=1)
+    (job,) = lease()
     assert job.expired
 
 
 def test_add_delayed_jobs_has_longest_wait(database: Database) -> None:
-    delay = queue.LONGEST_WAIT_MS + 60_000
-    database.write(
-        queue.add_delayed_jobs, [(NewJob(OperationKind.RELEASE, key='k'), delay)]
-    )
+    new, delay = NewJob(OperationKind.RELEASE), queue.LONGEST_WAIT_MS + 60_000
+    database.write(queue.add_delayed_jobs, [(new, delay)])
     assert database.write(queue.advance_jobs, SUCCESSOR) == 0
     assert database.write(queue.lease_jobs, OWNER, 10) == ()
 
 
-def test_postpone_job_beyond_deadline_returns_expired_job(database: Database) -> None:
-    job = _add_running_job(database, limit_ms=1000)
-    late = database.write(queue.postpone_job, job, 5000, 'too slow')
-    assert late == replace(job, expired=True)
-    # The owner still has the lease, to handle the failure.
-    database.write(queue.finish_job, job)
-
-
-def test_lease_jobs_after_deadline_is_expired(database: Database) -> None:
-    _add_running_job(database, limit_ms=1000)
-    database.write(_expire_leases)
-    database.write(_pass_deadlines)
-    (late,) = database.write(queue.lease_jobs, SUCCESSOR, 10)
-    assert late.expired
-
-
 def test_lease_jobs_unknown_type_is_not_leased(database: Database) -> None:
     database.write(queue.add_job, NewJob(OperationKind.RELEASE))
-    database.write(lambda s: s.execute(update(Row).values(kind='from-the-future')))
+    change_rows(database, Row, kind='from-the-future')
     assert database.write(queue.lease_jobs, OWNER, 10) == ()
     assert database.read(queue.count_jobs) == (
         JobCount('from-the-future', JobState.WAITING, 1),
     )
 
 
-def test_lease_jobs_leases_given_types_only(database: Database) -> None:
-    database.write(queue.add_job, NewJob(OperationKind.PROGRAM))
-    database.write(queue.add_job, NewJob(OperationKind.RELEASE))
-    assert database.write(queue.lease_jobs, OWNER, 10, []) == ()
-    (job,) = database.write(queue.lease_jobs, OWNER, 10, [OperationKind.RELEASE])
-    assert job.type == OperationKind.RELEASE
-
-
-def test_job_id_may_exceed_32_bits(database: Database) -> None:
-    database.write(queue.add_job, NewJob(OperationKind.RELEASE))
-    late = update(Row).values(id=2**31)
-    database.write(lambda session: session.execute(late))
-    (job,) = database.write(queue.lease_jobs, OWNER, 10)
-    assert job.type == OperationKind.RELEASE
-
-
 # --- leases of the one job with a key, by a caller that needs its result ------------
 
 
 HOST = 'compute-1'
-CALLER = Owner(name='conductor:2:2', lease_ms=30_000)
 
 
 def _lease_keyed(database: Database) -> Job | None:
-    return database.write(queue.lease_keyed_job, CALLER, OperationKind.RECONCILE, HOST)
+    return database.write(
+        queue.lease_keyed_job, SUCCESSOR, OperationKind.RECONCILE, HOST
+    )
 
 
 def test_lease_keyed_job_expired_lease_is_abandoned(database: Database) -> None:
     database.write(queue.add_job, queue.placement_sync_job(HOST))
     database.write(queue.lease_jobs, OWNER, 1)
-    database.write(_expire_leases)
+    expire_leases(database)
     leased = _lease_keyed(database)
     assert leased is not None
     assert leased.abandoned
 
 
-def test_lease_jobs_expired_lease_is_abandoned(database: Database) -> None:
-    database.write(queue.add_job, queue.placement_sync_job(HOST))
-    (first,) = database.write(queue.lease_jobs, OWNER, 1)
-    database.write(_expire_leases)
-    (second,) = database.write(queue.lease_jobs, CALLER, 1)
-    assert (first.abandoned, second.abandoned) == (False, True)
-
-
 def test_lease_keyed_job_absent_or_cancelled_is_none(database: Database) -> None:
     assert _lease_keyed(database) is None
     database.write(queue.add_job, queue.placement_sync_job(HOST))
-    cancelled = update(Row).values(deadline=queue.CANCELLED)
-    database.write(lambda session: session.execute(cancelled))
+    change_rows(database, Row, deadline=queue.CANCELLED)
     assert _lease_keyed(database) is None
 
 
 def test_add_and_lease_job_adds_job_once(database: Database) -> None:
     new = queue.placement_sync_job(HOST)
-    job = database.write(queue.add_and_lease_job, CALLER, new)
+    job = database.write(queue.add_and_lease_job, SUCCESSOR, new)
     assert job is not None
     assert database.read(queue.has_keyed_job, OperationKind.RECONCILE, HOST)
     assert database.write(queue.add_and_lease_job, OWNER, new) is None

@@ -9,7 +9,6 @@ from cyborg_lite.db.arqs import alternatives, arqs
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import formats, profiles, selectors
 from cyborg_lite.errors.profiles import (
-    DeviceProfileHasAlternatives,
     DeviceProfileNotFound,
 )
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
@@ -35,14 +34,6 @@ def _store(database: Database, uuid: str, *choice: int) -> tuple[int, ...]:
     return database.write(alternatives.store_choice, uuid, choice, 0)
 
 
-def test_list_profiles_returns_alternatives(database: Database) -> None:
-    profile = create_profile(database, (LARGE, SMALL, SHARED), (NIC,))
-    assert _list(database) == [profile]
-    assert profile.alternatives == ((SMALL, SHARED), ())
-    by_name = Query(filters={'name': (profile.name,)})
-    assert database.read(profiles.list_profiles, by_name) == (profile,)
-
-
 def test_update_groups_replaces_alternatives_and_choice(database: Database) -> None:
     profile = create_profile(database, (LARGE, SMALL))
     _store(database, profile.uuid, 1)
@@ -53,20 +44,6 @@ def test_update_groups_replaces_alternatives_and_choice(database: Database) -> N
     assert changed.alternatives == ((SHARED, LARGE),)
     assert _list(database)[0].alternatives == ((SHARED, LARGE),)
     assert database.read(alternatives.find_choice, profile.uuid, 60) is None
-
-
-def test_update_groups_by_older_client_keeps_alternatives(database: Database) -> None:
-    profile = create_profile(database, (LARGE, SMALL))
-    change = ProfileChange(('groups',), groups=(NIC,))
-    with pytest.raises(DeviceProfileHasAlternatives, match=profile.name):
-        database.write(profiles.update_profile, profile.uuid, change)
-    database.write(
-        profiles.update_profile, profile.uuid, ProfileChange(('name',), name='other')
-    )
-    assert _list(database)[0].alternatives == ((SMALL,),)
-    removal = ProfileChange(('groups', 'alternatives'), groups=(NIC,))
-    database.write(profiles.update_profile, profile.uuid, removal)
-    database.write(profiles.update_profile, profile.uuid, change)
 
 
 def test_find_choice_expires(database: Database) -> None:

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of device profiles in former formats; on servers in ``tests/functional``."""
 
-from sqlalchemy import select, update
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq
 from cyborg_lite.db.profiles import formats
-from tests.builders.bound_arqs import create_bound_instance
+from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.rows import HOST, add_profile
+from tests.builders.table_rows import change_rows
 
 FORMER = {'resources:PGPU': '1', 'trait:CUSTOM_GPU_PRODUCT_ID_1EB8': 'required'}
 PRESENT = {'resources:PGPU': '1', 'trait:CUSTOM_NVIDIA_1EB8': 'required'}
@@ -37,8 +38,8 @@ def test_former_trait_of_profile_is_listed(database: Database) -> None:
 
 
 def test_former_trait_of_instance_counts_on_its_host(database: Database) -> None:
-    (arq,), _instance = create_bound_instance(database, 1)
-    database.write(_set_group, arq)
+    create_bound_arqs(database, 1)
+    change_rows(database, Arq, device_profile_group=FORMER)
     assert database.read(uses_former_traits, HOST)
     assert not database.read(uses_former_traits, 'elsewhere')
     profiles = database.read(formats.list_groups)
@@ -46,8 +47,3 @@ def test_former_trait_of_instance_counts_on_its_host(database: Database) -> None
         database.read(formats.count_instances, uuid, [PRESENT]) for uuid in profiles
     ]
     assert counts == [1]
-
-
-def _set_group(session: Session, arq: str) -> None:
-    statement = update(Arq).where(Arq.uuid == arq)
-    session.execute(statement.values(device_profile_group=FORMER))

@@ -4,21 +4,17 @@
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import func, select, update
 
-from cyborg_lite.db.arqs import arqs, binding
+from cyborg_lite.db.arqs import arqs
 from cyborg_lite.db.arqs import release as arq_release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import DeviceProfile, FormerServer
-from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import NewJob
-from cyborg_lite.model.operations import OperationKind
-from tests.builders.rows import OWNER, PROJECT, add_card, add_profile, bindings, states
+from tests.builders.bind_jobs import ANY_PROJECT, accept_bind
+from tests.builders.bound_arqs import bind_arqs
+from tests.builders.rows import PROJECT, add_card, add_profile, bindings, states
+from tests.builders.table_rows import change_rows, count_rows
 from tests.support.sql_statements import statements
-
-ANY_PROJECT = Scope(project_id=None)
 
 
 class Scenario:
@@ -29,38 +25,23 @@ class Scenario:
         self.card = add_card(database, 4)
         self.profile = add_profile(database, [{'resources:PGPU': '2'}])
 
-    def enable(self, enabled: bool) -> None:
-        statement = update(DeviceProfile).values(enabled=enabled)
-        self.database.write(lambda session: session.execute(statement))
+    def disable(self) -> None:
+        change_rows(self.database, DeviceProfile, enabled=False)
 
-    def create(self, *, of_service: bool = True) -> list[str]:
-        created = self.database.write(
-            arqs.create_arqs, self.profile, PROJECT, of_service=of_service
-        )
+    def create(self) -> list[str]:
+        created = self.database.write(arqs.create_arqs, self.profile, PROJECT)
         return [arq.uuid for arq in created]
 
-    def bind(self, uuids: list[str], server: str) -> None:
-        binding_by_arq, new = (
-            bindings(uuids, self.card, server),
-            NewJob(OperationKind.BIND),
-        )
-        job = self.database.write(
-            binding.accept_bind, binding_by_arq, ANY_PROJECT, new, OWNER
-        )
-        event_job = NewJob(OperationKind.NOVA_EVENT)
-        event = self.database.write(
-            binding.claim_for_bind, job, uuids, None, event_job
-        ).job
-        self.database.write(queue.finish_job, event)
+    def bind(self, uuids: list[str]) -> str:
+        """Bind ARQs to a new server; return its uuid."""
+        return bind_arqs(self.database, uuids, self.card)
 
     def release(self, server: str) -> None:
-        self.database.write(
-            arq_release.delete_arqs_of_instance, server, ANY_PROJECT, None
-        )
+        delete = arq_release.delete_arqs_of_instance
+        self.database.write(delete, server, ANY_PROJECT, None)
 
     def count_former_servers(self) -> int:
-        count = select(func.count()).select_from(FormerServer)
-        return self.database.read(lambda session: session.scalar(count)) or 0
+        return count_rows(self.database, FormerServer)
 
 
 @pytest.fixture
@@ -68,43 +49,29 @@ def scenario(database: Database) -> Scenario:
     return Scenario(database)
 
 
-@pytest.fixture
-def former_server(scenario: Scenario) -> str:
-    """Return a server that had the profile, which is disabled now."""
-    server = str(uuid4())
-    scenario.bind(scenario.create(), server)
-    scenario.release(server)
-    scenario.enable(False)
-    return server
-
-
 def test_delete_arqs_before_claim_records_no_former_server(scenario: Scenario) -> None:
     scenario.release(str(uuid4()))
-    uuids, server = scenario.create(), str(uuid4())
-    binding_by_arq = bindings(uuids, scenario.card, server)
-    new = NewJob(OperationKind.BIND)
-    scenario.database.write(
-        binding.accept_bind, binding_by_arq, ANY_PROJECT, new, OWNER
-    )
+    server = str(uuid4())
+    accept_bind(scenario.database, bindings(scenario.create(), scenario.card, server))
     scenario.release(server)
     assert scenario.count_former_servers() == 0
 
 
 def test_accept_bind_arqs_created_before_disable_succeeds(scenario: Scenario) -> None:
     uuids = scenario.create()
-    scenario.enable(False)
-    scenario.bind(uuids, str(uuid4()))
+    scenario.disable()
+    scenario.bind(uuids)
     assert states(scenario.database, uuids) == ['Bound'] * 2
 
 
-def test_delete_profile_deletes_former_servers(
-    scenario: Scenario, former_server: str
-) -> None:
+def test_delete_profile_deletes_former_servers(scenario: Scenario) -> None:
+    scenario.release(scenario.bind(scenario.create()))
+    assert scenario.count_former_servers() == 1
     scenario.database.write(profiles.delete_profiles, [scenario.profile])
     assert scenario.count_former_servers() == 0
 
 
 def test_bind_enabled_profile_does_not_query_former_servers(scenario: Scenario) -> None:
     with statements(scenario.database) as sql:
-        scenario.bind(scenario.create(), str(uuid4()))
+        scenario.bind(scenario.create())
     assert not [text for text in sql if 'former_servers' in text]

@@ -5,8 +5,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from sqlalchemy import select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import select
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, AttachHandle, Job
@@ -28,6 +27,7 @@ from tests.builders.service_rows import (
     mark_down,
     record_heartbeat,
 )
+from tests.builders.table_rows import change_rows, read_column
 from tests.support.sql_statements import statements
 
 
@@ -42,22 +42,8 @@ def read_only_row(database: Database) -> ProviderRow:
 
 def change_handle(database: Database, number: int, **columns: Any) -> None:
     """Change a handle of the only device, by its number in the order of ids."""
-    database.write(_change_handle, number, columns)
-
-
-def _change_handle(session: Session, number: int, columns: dict[str, Any]) -> None:
-    ids = session.scalars(select(AttachHandle.id).order_by(AttachHandle.id)).all()
-    session.execute(
-        update(AttachHandle).where(AttachHandle.id == ids[number]).values(**columns)
-    )
-
-
-def set_state(database: Database, arq: str, state: str) -> None:
-    database.write(_set_state, arq, state)
-
-
-def _set_state(session: Session, arq: str, state: str) -> None:
-    session.execute(update(Arq).where(Arq.uuid == arq).values(state=state))
+    ids = read_column(database, select(AttachHandle.id).order_by(AttachHandle.id))
+    change_rows(database, AttachHandle, AttachHandle.id == ids[number], **columns)
 
 
 @pytest.mark.parametrize(('size', 'expected'), [('2', 2), ('two', 1), ('9' * 99, 1)])
@@ -116,10 +102,9 @@ def test_provider_row_counts_handles_of_own_device(database: Database) -> None:
 
 def test_provider_row_host_down_never_offers_more(database: Database) -> None:
     add_card(database, 2)
-    bound = add_arqs(database, 2)
-    for number, arq in enumerate(bound):
-        set_state(database, arq, 'Bound')
+    for number, arq in enumerate(add_arqs(database, 2)):
         change_handle(database, number, arq_uuid=arq, missing=True)
+    change_rows(database, Arq, state='Bound')
     before = read_only_row(database).reserved
     mark_down(database, HOST)
     assert read_only_row(database).reserved == before
@@ -149,7 +134,7 @@ MINUTE = 60.0
 
 def finish_jobs(database: Database) -> set[str]:
     """Finish the waiting jobs and return their hosts."""
-    payloads = database.read(lambda session: session.scalars(select(Job.payload)).all())
+    payloads = read_column(database, select(Job.payload))
     for job in database.write(queue.lease_jobs, Owner('me', 30_000), 1000):
         database.write(queue.finish_job, job)
     return {payload['hostname'] for payload in payloads}
@@ -192,10 +177,9 @@ def test_schedule_conflict_checks_contested_hosts_every_time(
 
 
 def test_record_provider_traits_costs_one_statement(database: Database) -> None:
+    traits = {str(number): {'X'} for number in range(64)}
     with statements(database) as sql:
-        database.write(
-            providers.record_provider_traits, {str(n): {'X'} for n in range(64)}
-        )
+        database.write(providers.record_provider_traits, traits)
         database.write(providers.record_provider_traits, {})
         database.write(providers.delete_provider_traits, ())
     assert len(sql) == 1
