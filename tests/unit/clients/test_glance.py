@@ -2,7 +2,6 @@
 """Tests of the Glance client: image search and verified content."""
 
 import hashlib
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from oslo_config import cfg
 
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.conf import glance as section
-from cyborg_lite.errors.base import NotFound
 from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
 from tests.doubles.http_service import Answer, HttpService
 
@@ -35,14 +33,6 @@ def build_image_body(uuid: str = 'a', **fields: Any) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def service() -> Iterator[HttpService]:
-    with HttpService() as service:
-        service.answers['GET /v2/images/a'] = Answer(body=build_image_body())
-        service.answers['GET /v2/images/a/file'] = Answer(body=CONTENT)
-        yield service
-
-
 def create_client(endpoint: str | None) -> Glance | None:
     conf = cfg.ConfigOpts()
     conf.register_opts(section.OPTIONS, group=section.GROUP)
@@ -54,6 +44,9 @@ def create_client(endpoint: str | None) -> Glance | None:
 
 @pytest.fixture
 def glance(service: HttpService) -> Glance:
+    """Return a client of a service with the image a."""
+    service.answers['GET /v2/images/a'] = Answer(body=build_image_body())
+    service.answers['GET /v2/images/a/file'] = Answer(body=CONTENT)
     client = create_client(service.url)
     assert client is not None
     return client
@@ -67,31 +60,6 @@ def read_content(glance: Glance) -> list[bytes]:
 
 def test_from_config_of_empty_section_is_none() -> None:
     assert create_client(None) is None
-
-
-def test_image_returns_attributes_and_properties(glance: Glance) -> None:
-    image = glance.image('a')
-    assert (image.id, image.name, image.size) == ('a', 'an AFU', len(CONTENT))
-    assert image.tags == ('x',)
-    assert image.properties == {'accel:function_id': 'f00'}
-
-
-def test_image_unknown_id_raises_not_found(glance: Glance) -> None:
-    with pytest.raises(NotFound, match='Image b not found'):
-        glance.image('b')
-
-
-def test_bitstreams_by_property_reads_all_pages(
-    glance: Glance, service: HttpService
-) -> None:
-    first = '/v2/images?accel%3Afunction_id=f00&tag=FPGA&status=active'
-    second = '/v2/images?marker=a'
-    service.answers[f'GET {first}'] = Answer(
-        body={'images': [build_image_body('a')], 'next': second}
-    )
-    service.answers[f'GET {second}'] = Answer(body={'images': [build_image_body('b')]})
-    images = glance.bitstreams({'accel:function_id': 'f00'})
-    assert [image.id for image in images] == ['a', 'b']
 
 
 def test_content_is_returned_in_several_chunks(glance: Glance) -> None:

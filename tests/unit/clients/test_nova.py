@@ -28,15 +28,6 @@ def test_post_events_uses_microversion_2_82(fake: FakeNova) -> None:
     assert fake.posts[0].headers['OpenStack-API-Version'] == 'compute 2.82'
 
 
-def test_post_events_returns_outcome_of_each_event(fake: FakeNova) -> None:
-    accepted, hostless, unknown = event(), event(), event()
-    fake.rules.codes = {hostless.instance_uuid: 422, unknown.instance_uuid: 404}
-    outcomes = create_nova_client(fake.endpoint).post_events(
-        [accepted, hostless, unknown]
-    )
-    assert [outcome.code for outcome in outcomes] == [200, 422, 404]
-
-
 def test_post_events_matches_outcomes_by_tag(fake: FakeNova) -> None:
     instance = str(uuid4())
     first, second = (BoundEvent(instance, str(uuid4()), True) for _ in range(2))
@@ -155,32 +146,35 @@ def test_unconfigured_nova_returns_none() -> None:
     nova = create_nova_client(None)
     assert nova.find_missing_instances(['x']) is None
     assert nova.is_placed('x') is None
+    assert nova.is_spawned('x') is None
+    assert nova.find_settled_node('x') is None
 
 
-def test_is_placed_requires_host_of_instance(fake: FakeNova) -> None:
-    placed, unplaced, missing = (str(uuid4()) for _ in range(3))
-    fake.rules.servers = {placed: 'compute-1', unplaced: None}
+def test_placed_spawned_and_settled_instances_are_known(fake: FakeNova) -> None:
+    names = ('idle', 'busy', 'building', 'deleted', 'unplaced', 'missing')
+    uuids = {name: str(uuid4()) for name in names}
+    fake.rules.servers = dict.fromkeys(list(uuids.values())[:-2], 'compute-1')
+    fake.rules.servers[uuids['unplaced']] = None
+    fake.rules.tasks[uuids['busy']] = 'unshelving'
+    fake.rules.vm_states[uuids['building']] = 'building'
+    fake.rules.vm_states[uuids['deleted']] = 'deleted'
     nova = create_nova_client(fake.endpoint)
-    assert [nova.is_placed(uuid) for uuid in (placed, unplaced, missing)] == [
-        True,
-        False,
-        False,
-    ]
-
-
-def test_find_settled_node_ignores_changing_instances(fake: FakeNova) -> None:
-    idle, busy, deleted, unplaced, missing = (str(uuid4()) for _ in range(5))
-    fake.rules.servers = {
-        **dict.fromkeys((idle, busy, deleted), 'compute-1'),
-        unplaced: None,
+    answers = {
+        name: (
+            nova.is_placed(uuid),
+            nova.is_spawned(uuid),
+            nova.find_settled_node(uuid),
+        )
+        for name, uuid in uuids.items()
     }
-    fake.rules.tasks[busy] = 'unshelving'
-    fake.rules.vm_states[deleted] = 'deleted'
-    nova = create_nova_client(fake.endpoint)
-    uuids = (idle, busy, deleted, unplaced, missing)
-    nodes = [nova.find_settled_node(uuid) for uuid in uuids]
-    assert nodes == ['compute-1', None, None, None, None]
-    assert create_nova_client(None).find_settled_node(idle) is None
+    assert answers == {
+        'idle': (True, True, 'compute-1'),
+        'busy': (True, False, None),
+        'building': (True, False, 'compute-1'),
+        'deleted': (True, False, None),
+        'unplaced': (False, True, None),
+        'missing': (False, False, None),
+    }
 
 
 def test_is_migration_knows_migrations_only(fake: FakeNova) -> None:
@@ -188,14 +182,3 @@ def test_is_migration_knows_migrations_only(fake: FakeNova) -> None:
     fake.rules.moves = [migration]
     nova = create_nova_client(fake.endpoint)
     assert (nova.is_migration(migration), nova.is_migration(instance)) == (True, False)
-
-
-def test_is_spawned_reads_state_and_task(fake: FakeNova) -> None:
-    active, building, resizing, missing = (str(uuid4()) for _ in range(4))
-    fake.rules.servers = dict.fromkeys((active, building, resizing), 'compute-1')
-    fake.rules.vm_states[building] = 'building'
-    fake.rules.tasks[resizing] = 'resize_finish'
-    nova = create_nova_client(fake.endpoint)
-    uuids = (active, building, resizing, missing)
-    assert [nova.is_spawned(uuid) for uuid in uuids] == [True, False, False, False]
-    assert create_nova_client(None).is_spawned(active) is None

@@ -4,8 +4,6 @@
 ``tests/functional/test_placement.py`` runs the other methods with a real Placement.
 """
 
-from collections.abc import Iterator
-
 import pytest
 
 from cyborg_lite.clients.placement import Placement, ProviderInventories
@@ -18,12 +16,6 @@ from cyborg_lite.errors.providers import PlacementConflict, ProviderInUse
 from cyborg_lite.model.providers.providers import ProviderInventory
 from tests.builders.cloud_clients import create_placement_client
 from tests.doubles.http_service import Answer, HttpService
-
-
-@pytest.fixture
-def service() -> Iterator[HttpService]:
-    with HttpService() as service:
-        yield service
 
 
 @pytest.fixture
@@ -83,24 +75,13 @@ def test_create_custom_names_sends_each_name_once(
     placement: Placement, service: HttpService
 ) -> None:
     service.answers['PUT /resource_classes/CUSTOM_A'] = Answer(201)
-    service.answers['PUT /traits/CUSTOM_B'] = Answer(204)
+    service.answers['PUT /traits/CUSTOM_A'] = Answer(204)
     for _ in range(2):
-        placement.create_custom_names(
-            classes=['PGPU', 'CUSTOM_A'], traits=['CUSTOM_B', 'HW_X']
-        )
+        placement.create_custom_names(['PGPU', 'CUSTOM_A'], ['CUSTOM_A', 'HW_X'])
     assert [request.path for request in service.requests] == [
         '/resource_classes/CUSTOM_A',
-        '/traits/CUSTOM_B',
+        '/traits/CUSTOM_A',
     ]
-
-
-def test_create_custom_names_separates_classes_and_traits(
-    placement: Placement, service: HttpService
-) -> None:
-    service.answers['PUT /resource_classes/CUSTOM_A'] = Answer(201)
-    service.answers['PUT /traits/CUSTOM_A'] = Answer(201)
-    placement.create_custom_names(classes=['CUSTOM_A'], traits=['CUSTOM_A'])
-    assert len(service.requests) == 2
 
 
 def test_create_custom_names_after_invalidation_sends_again(

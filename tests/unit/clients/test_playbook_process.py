@@ -73,23 +73,8 @@ def test_end_names_error_of_ansible(events: Events) -> None:
 
 
 @pytest.mark.parametrize(
-    ('hosts', 'status'), [({'h': 1}, 'successful'), ({}, 'failed')]
-)
-def test_playbook_without_host_is_failed(
-    events: Events, hosts: dict[str, int], status: str
-) -> None:
-    events.send('playbook_on_stats', processed=hosts)
-    events.writer.write_end('successful')
-    assert events.read()[-1]['status'] == status
-
-
-@pytest.mark.parametrize(
     'text',
-    [
-        'fetch https://user:sesame@repo/x',
-        "{'password': 'sesame'}",
-        '--password sesame',
-    ],
+    ['fetch https://user:sesame@repo/x', "{'password': 'sesame'}", '--password sesame'],
 )
 def test_mask_removes_passwords(text: str) -> None:
     assert 'sesame' not in mask(text)

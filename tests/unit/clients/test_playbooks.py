@@ -101,17 +101,6 @@ def test_run_ends_with_conductor(run_directory: Path) -> None:
         PlaybookRunner(PATIENCE, stopping).run(order, lambda _lines: True)
 
 
-def test_run_lost_job_ends_process(run_directory: Path) -> None:
-    """Another conductor runs the job now."""
-
-    def confirm(_lines: Sequence[str]) -> bool:
-        raise RuntimeError
-
-    order = build_order(run_directory, {'line': 'step: ok'}, waits=True)
-    with pytest.raises(RuntimeError):
-        PlaybookRunner(PATIENCE, threading.Event()).run(order, confirm)
-
-
 def test_events_are_read_once_and_whole(tmp_path: Path) -> None:
     path = tmp_path / 'events'
     reader = playbooks._EventReader(path)
