@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the API daemon: start, stop and RPC timeout."""
+"""Tests of the API daemon: start, stop, RPC timeout and versions of conductors."""
 
 import http.client
-import subprocess
-import sys
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from cyborg_lite import conf as configuration
-from cyborg_lite.cmd.daemons import api
+from cyborg_lite.cmd.daemons import api, api_application
+from cyborg_lite.model.hosts.services import CONDUCTOR, Service, ServiceState
+from cyborg_lite.rpc.interface import Conductor
+from cyborg_lite.version import VERSION
 from tests.servers.message_keys import write_lines
 
 
@@ -79,11 +82,13 @@ def test_stop_before_start_does_nothing() -> None:
     daemon.wait()
 
 
-def test_api_daemon_imports_no_unused_library() -> None:
-    unused = ('alembic', 'eventlet', 'prometheus_client', 'cyborg_lite.db')
-    code = (
-        'import sys, cyborg_lite.cmd.daemons.api\n'
-        f'print([name for name in {unused} if sys.modules.get(name)])'
-    )
-    command = [sys.executable, '-W', 'ignore', '-c', code]
-    assert subprocess.check_output(command, text=True).strip() == '[]'
+def test_read_versions_asks_for_running_conductors() -> None:
+    conductor = mock.create_autospec(Conductor, instance=True)
+    moment = datetime(2026, 11, 22, tzinfo=UTC)
+    conductor.list_services.return_value = [
+        Service('u', CONDUCTOR, 'ctl', text, ServiceState.UP, moment, moment)
+        for text in ('0.1.0', VERSION)
+    ]
+    assert list(api_application._read_versions(conductor)) == [(CONDUCTOR, '0.1.0')]
+    _context, query = conductor.list_services.call_args.args
+    assert query.filters == {'binary': (CONDUCTOR,), 'state': (ServiceState.UP,)}

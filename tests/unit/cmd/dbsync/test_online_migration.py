@@ -4,13 +4,10 @@
 The commands run with the migrations of an imaginary next release.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cyborg_lite import conf as configuration
-from cyborg_lite.cmd.dbsync import main
 from cyborg_lite.db.core import migration, online_migrations
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.online_migrations import OnlineMigration
@@ -19,9 +16,7 @@ from cyborg_lite.version import VERSION
 from tests.builders.next_release import labels, schema
 from tests.builders.rows import add_card
 from tests.servers.databases import find_url
-
-Out = pytest.CaptureFixture[str]
-Run = Callable[..., int]
+from tests.unit.cmd.dbsync.conftest import Run
 
 
 @pytest.fixture(autouse=True)
@@ -40,14 +35,6 @@ def _next_release(
 
 
 @pytest.fixture
-def run(write_config: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a function that runs dbsync with arguments."""
-    monkeypatch.setattr(configuration, 'set_up_logging', lambda _conf: None)
-    options = write_config()
-    return lambda *arguments: main.main([*options, *arguments])
-
-
-@pytest.fixture
 def expanded_database(run: Run, database: Database) -> Database:
     """Return a database with three devices that have no label yet."""
     for _ in range(3):
@@ -56,61 +43,62 @@ def expanded_database(run: Run, database: Database) -> Database:
     return database
 
 
-def test_expand_prints_command_of_contraction(run: Run, capsys: Out) -> None:
-    assert run('upgrade', '--expand') == 0
-    output = capsys.readouterr().out
-    assert f'from revision {schema.NEWEST} to {schema.EXPANSION}' in output
-    assert 'cyborg-lite-dbsync upgrade --contract' in output
-    assert run('upgrade', '--expand') == 0
-    assert 'already at revision' in capsys.readouterr().out
+def test_expand_prints_command_of_contraction(run: Run) -> None:
+    status, out, _ = run('upgrade', '--expand')
+    assert status == 0
+    assert f'from revision {schema.NEWEST} to {schema.EXPANSION}' in out
+    assert 'cyborg-lite-dbsync upgrade --contract' in out
+    status, out, _ = run('upgrade', '--expand')
+    assert (status, 'already at revision' in out) == (0, True)
 
 
 @pytest.mark.parametrize(
     'arguments', [('online_data_migrations',), ('upgrade', '--contract')]
 )
 def test_command_before_expansion_is_refused(
-    run: Run, database: Database, capsys: Out, arguments: tuple[str, ...]
+    run: Run, database: Database, arguments: tuple[str, ...]
 ) -> None:
     add_card(database, 1)
-    assert run(*arguments) == 1
-    assert 'upgrade --expand' in capsys.readouterr().err
+    status, _, errors = run(*arguments)
+    assert (status, 'upgrade --expand' in errors) == (1, True)
 
 
 def test_online_migrations_change_rows_in_batches(
-    run: Run, expanded_database: Database, capsys: Out
+    run: Run, expanded_database: Database
 ) -> None:
-    assert run('online_data_migrations', '--max-count', '2') == 1
-    assert f'Rows are left: {labels.NAME}' in capsys.readouterr().out
+    status, out, _ = run('online_data_migrations', '--max-count', '2')
+    assert (status, f'Rows are left: {labels.NAME}' in out) == (1, True)
     assert expanded_database.read(labels.list_labels).count(None) == 1
-    assert run('online_data_migrations') == 0
+    assert run('online_data_migrations')[0] == 0
     assert None not in expanded_database.read(labels.list_labels)
-    assert run('online_data_migrations') == 0
+    assert run('online_data_migrations')[0] == 0
 
 
 @pytest.mark.usefixtures('expanded_database')
-def test_contract_unmigrated_rows_is_refused(run: Run, capsys: Out) -> None:
-    assert run('upgrade', '--contract') == 1
-    assert 'online_data_migrations' in capsys.readouterr().err
+def test_contract_unmigrated_rows_is_refused(run: Run) -> None:
+    status, _, errors = run('upgrade', '--contract')
+    assert (status, 'online_data_migrations' in errors) == (1, True)
     run('online_data_migrations')
-    assert run('upgrade', '--contract') == 0
-    assert f'to {schema.CONTRACTION}' in capsys.readouterr().out
+    status, out, _ = run('upgrade', '--contract')
+    assert (status, f'to {schema.CONTRACTION}' in out) == (0, True)
 
 
 def test_contract_daemon_of_other_version_is_refused(
-    run: Run, expanded_database: Database, capsys: Out
+    run: Run, expanded_database: Database
 ) -> None:
     run('online_data_migrations')
     expanded_database.write(services.record_start, 'agent', 'cpu1', '0.0.1')
-    assert run('upgrade', '--contract') == 1
-    assert 'agent on cpu1 (0.0.1)' in capsys.readouterr().err
+    status, _, errors = run('upgrade', '--contract')
+    assert (status, 'agent on cpu1 (0.0.1)' in errors) == (1, True)
     expanded_database.write(services.record_start, 'agent', 'cpu1', VERSION)
-    assert run('upgrade', '--contract') == 0
+    assert run('upgrade', '--contract')[0] == 0
 
 
 def test_contract_new_database_creates_newest_schema(
-    run: Run, tmp_path: Path, database: Database, capsys: Out
+    run: Run, tmp_path: Path, database: Database
 ) -> None:
     database.close()
     (tmp_path / 'cyborg_lite.sqlite').unlink()
-    assert run('upgrade', '--contract') == 0
-    assert f'from revision None to {schema.CONTRACTION}' in capsys.readouterr().out
+    status, out, _ = run('upgrade', '--contract')
+    assert status == 0
+    assert f'from revision None to {schema.CONTRACTION}' in out

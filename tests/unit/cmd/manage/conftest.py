@@ -1,13 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fake Placement for the commands of cyborg-lite-manage."""
+"""Runs of the commands of cyborg-lite-manage, and a fake Placement for them."""
 
+from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
 
 from cyborg_lite.clients.placement import Placement
+from cyborg_lite.cmd.manage import main
 from tests.builders.reports import HOST
 from tests.doubles.placement import FakePlacement
+
+Manage = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def manage(
+    write_config: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
+) -> Manage:
+    """Return a function that runs a command; it returns status, output and errors."""
+    options = write_config()
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        status = main.main([*options, *arguments])
+        return status, *capsys.readouterr()
+
+    return run
 
 
 @pytest.fixture

@@ -58,6 +58,10 @@ def test_agent_secret_creates_file_once(
     for expected in ('Created', 'exists'):
         assert main.main([*options, 'agent', 'secret']) == 0
         assert expected in capsys.readouterr().out
+        assert (len(path.read_text().strip()), path.stat().st_mode & 0o777) == (
+            64,
+            0o600,
+        )
 
 
 class Deployment:

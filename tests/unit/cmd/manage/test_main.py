@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of ``cyborg-lite-manage``: its groups of commands and the exit status."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,14 +37,6 @@ def test_invalid_configuration_returns_2(
     assert words in output.err
     assert 'Traceback' not in output.err
     assert output.out == ''
-
-
-def test_status_of_command_is_returned(
-    write_config: Callable[..., list[str]], capsys: Out
-) -> None:
-    assert main.main([*write_config(), 'ownership']) == 0
-    assert main.main([*write_config(), 'topology', 'unknown']) == 2
-    assert 'unknown' in capsys.readouterr().err
 
 
 def test_database_without_schema_returns_2(tmp_path: Path, capsys: Out) -> None:

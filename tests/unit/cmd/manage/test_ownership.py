@@ -3,22 +3,12 @@
 
 import json
 import re
-from collections.abc import Callable
 
-import pytest
-
-from cyborg_lite.cmd.manage import main
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.inventory import reports
 from tests.builders.provider_rows import add_device, change_device
 from tests.builders.reports import HOST, card, report
-
-Out = pytest.CaptureFixture[str]
-
-
-@pytest.fixture
-def options(write_config: Callable[..., list[str]]) -> list[str]:
-    return [*write_config(), 'ownership']
+from tests.unit.cmd.manage.conftest import Manage
 
 
 def parse_owners(output: str) -> dict[str, str]:
@@ -28,40 +18,39 @@ def parse_owners(output: str) -> dict[str, str]:
 
 
 def test_ownership_prints_owner_of_each_device(
-    options: list[str], database: Database, capsys: Out
+    manage: Manage, database: Database
 ) -> None:
     add_device(database, 'a', 'x')
     change_device(database, add_device(database, 'b', 'x'), conflict='and by Nova')
     withheld = add_device(database, 'c', 'x', resource_class=None)
     change_device(database, withheld, health_reason='boot VGA')
-    assert main.main(options) == 1
-    out = capsys.readouterr().out
+    status, out, _ = manage('ownership')
+    assert status == 1
     assert parse_owners(out) == {'a': 'this service', 'b': 'both', 'c': 'nobody'}
     assert 'boot VGA' in out
 
 
 def test_ownership_of_host_lists_its_devices(
-    options: list[str], database: Database, capsys: Out
+    manage: Manage, database: Database
 ) -> None:
     database.write(reports.store_report, report(card(0x3B)))
     add_device(database, 'other', 'x')
-    assert main.main([*options, '--host', HOST]) == 0
-    out = capsys.readouterr().out
+    status, out, _ = manage('ownership', '--host', HOST)
+    assert status == 0
     assert '0000:3b:00.0' in out
     assert 'other' not in out
 
 
-def test_ownership_json_has_stable_keys(
-    options: list[str], database: Database, capsys: Out
-) -> None:
+def test_ownership_json_has_stable_keys(manage: Manage, database: Database) -> None:
     change_device(database, add_device(database, 'b', 'x'), conflict='and by Nova')
-    assert main.main([*options, '--format', 'json']) == 1
-    (device,) = json.loads(capsys.readouterr().out)
+    status, out, _ = manage('ownership', '--format', 'json')
+    (device,) = json.loads(out)
+    assert status == 1
     assert (device['owner'], device['conflict']) == ('both', 'and by Nova')
     keys = 'hostname address vendor product model driver conflict schedulable reason'
     assert set(device) == {*keys.split(), 'owner'}
 
 
-def test_ownership_without_devices_says_so(options: list[str], capsys: Out) -> None:
-    assert main.main([*options, '--host', 'x']) == 0
-    assert capsys.readouterr().out == 'No agent has reported a device of host x.\n'
+def test_ownership_without_devices_says_so(manage: Manage) -> None:
+    text = 'No agent has reported a device of host x.\n'
+    assert manage('ownership', '--host', 'x') == (0, text, '')

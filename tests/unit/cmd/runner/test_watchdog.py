@@ -71,26 +71,21 @@ def test_daemon_with_ended_thread_exits(systemd: socket.socket, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    'environment',
+    ('environment', 'is_expected'),
     [
-        {},
-        {'NOTIFY_SOCKET': '/run/s'},
-        {'NOTIFY_SOCKET': '/run/s', 'WATCHDOG_USEC': '0'},
-        {'NOTIFY_SOCKET': '/run/s', 'WATCHDOG_USEC': '9', 'WATCHDOG_PID': '1'},
-        {'WATCHDOG_USEC': '9'},
+        ({}, False),
+        ({'NOTIFY_SOCKET': '/run/s'}, False),
+        ({'NOTIFY_SOCKET': '/run/s', 'WATCHDOG_USEC': '0'}, False),
+        ({'WATCHDOG_USEC': '9'}, False),
+        ({'NOTIFY_SOCKET': '@name', 'WATCHDOG_USEC': '60000000'}, True),
     ],
 )
-def test_from_environment_without_watchdog(environment: dict[str, str]) -> None:
-    assert not Watchdog.from_environment(environment).is_expected
-
-
-def test_from_environment_of_this_process() -> None:
-    environment = {
-        'NOTIFY_SOCKET': '@name',
-        'WATCHDOG_USEC': '60000000',
-        'WATCHDOG_PID': str(os.getpid()),
-    }
-    assert Watchdog.from_environment(environment).is_expected
+def test_from_environment_of_this_process(
+    environment: dict[str, str], is_expected: bool
+) -> None:
+    own, foreign = {'WATCHDOG_PID': str(os.getpid())}, {'WATCHDOG_PID': '1'}
+    assert Watchdog.from_environment(environment | own).is_expected is is_expected
+    assert not Watchdog.from_environment(environment | foreign).is_expected
 
 
 def test_list_ended_threads_ignores_running_threads() -> None:

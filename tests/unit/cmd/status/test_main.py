@@ -3,8 +3,7 @@
 
 import json
 import re
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,32 +17,16 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.jobs import NewJob, Owner
 from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.version import VERSION
-from tests.builders.provider_rows import add_device, change_device
+from tests.builders.provider_rows import add_device
 from tests.builders.rows import add_handles
-from tests.servers.databases import create_sqlite_file
+from tests.builders.service_rows import expire_heartbeat
 from tests.servers.message_keys import write_lines
 
 
 @pytest.fixture
-def address(tmp_path: Path) -> str:
-    return f'sqlite:///{tmp_path}/db.sqlite'
-
-
-@pytest.fixture
-def options(tmp_path: Path, address: str) -> list[str]:
-    file = tmp_path / 'cyborg-lite.conf'
-    file.write_text(
-        '[DEFAULT]\ntransport_url = rabbit://joe:secret@broker/\n'
-        f'[database]\nconnection = {address}\n' + write_lines(tmp_path, 'controller')
-    )
-    return ['--config-file', str(file)]
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = Database(create_sqlite_file(tmp_path / 'db.sqlite'))
-    yield database
-    database.close()
+def options(write_config: Callable[..., list[str]], tmp_path: Path) -> list[str]:
+    bus = '[DEFAULT]\ntransport_url = rabbit://joe:secret@broker/\n'
+    return write_config(bus + write_lines(tmp_path, 'controller'))
 
 
 Out = pytest.CaptureFixture[str]
@@ -103,8 +86,9 @@ def test_status_without_daemons_returns_1(
 
 
 def test_status_database_unreachable_prints_error(
-    options: list[str], capsys: Out
+    options: list[str], tmp_path: Path, capsys: Out
 ) -> None:
+    (tmp_path / 'cyborg_lite.sqlite').unlink()
     assert main.main(options) == 1
     output = capsys.readouterr()
     assert output.out == ''
@@ -119,7 +103,10 @@ def test_upgrade_check_without_problems_returns_0(
     assert 'Failure' not in capsys.readouterr().out
 
 
-def test_upgrade_check_old_schema_returns_2(options: list[str], capsys: Out) -> None:
+def test_upgrade_check_old_schema_returns_2(
+    options: list[str], tmp_path: Path, capsys: Out
+) -> None:
+    (tmp_path / 'cyborg_lite.sqlite').unlink()
     assert main.main([*options, 'upgrade', 'check']) == 2
     assert 'cyborg-lite-dbsync' in capsys.readouterr().out
 
@@ -139,41 +126,16 @@ def test_upgrade_check_unmanaged_functions_warn(
     assert main.main([*options, 'upgrade', 'check']) == 0
 
 
-def test_status_device_conflict_returns_1(
-    options: list[str], database: Database, capsys: Out
-) -> None:
-    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
-    rp_uuid = add_device(database, 'cpu1', '0000:3b:00.0')
-    change_device(database, rp_uuid, conflict='Managed twice: by X and by Nova.')
-    assert main.main(options) == 1
-    out = capsys.readouterr().out
-    assert 'WARNING contested_device on host cpu1' in out
-    assert 'Managed twice: by X and by Nova.' in out
-
-
 def test_status_conductor_reports_own_host(
     options: list[str], database: Database, capsys: Out
 ) -> None:
-    options += ['--config-file', write_host(options[1], 'ctl1')]
+    with Path(options[1]).open('a') as file:
+        file.write('[DEFAULT]\nhost = ctl1\n')
     assert main.main([*options, 'conductor']) == 1
     assert 'has ever started on host ctl1' in capsys.readouterr().out
     database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
     database.write(services.record_start, 'cyborg-lite-conductor', 'ctl2', '0.1.0')
     assert main.main([*options, 'conductor']) == 0
-    stale = datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=91)
-    database.write(
-        lambda session: session.execute(
-            update(tables.Service)
-            .where(tables.Service.host == 'ctl1')
-            .values(heartbeat_at=stale)
-        )
-    )
+    expire_heartbeat(database, 'ctl1', 'cyborg-lite-conductor')
     assert main.main([*options, 'conductor']) == 1
     assert 'cyborg-lite-conductor on ctl1: down' in capsys.readouterr().out
-
-
-def write_host(configuration: str, host: str) -> str:
-    """Write a second configuration file that names the host, and return its path."""
-    path = Path(configuration).with_name('host.conf')
-    path.write_text(f'[DEFAULT]\nhost = {host}\n', encoding='utf-8')
-    return str(path)

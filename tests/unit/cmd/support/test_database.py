@@ -4,7 +4,6 @@
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 
 from cyborg_lite import conf as configuration
 from cyborg_lite import runtime
@@ -16,13 +15,6 @@ def _file(folder: Path, *lines: str) -> list[str]:
     file = folder / 'cyborg-lite.conf'
     file.write_text('\n'.join(['[database]', *lines, '']))
     return [str(file)]
-
-
-def test_open_database_executes_statements(tmp_path: Path) -> None:
-    lines = f'connection = sqlite:///{tmp_path}/file', 'max_pool_size = 3'
-    conf = configuration.parse([], 'test', _file(tmp_path, *lines))
-    with database.open_database(conf) as db:
-        assert db.read(lambda session: session.scalar(text('SELECT 1'))) == 1
 
 
 def test_database_blocking_driver_under_eventlet_raises(

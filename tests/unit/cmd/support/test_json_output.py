@@ -85,10 +85,3 @@ def test_messages_become_document(
         check=True,
     ).stdout
     assert json.loads(output)['messages'][0].startswith('0001 ')
-
-
-def test_empty_list_is_said_in_words(
-    write_config: Callable[..., list[str]], capsys: Out
-) -> None:
-    assert manage.main([*write_config(), 'ownership']) == 0
-    assert capsys.readouterr().out == 'No agent has reported a device of any host.\n'

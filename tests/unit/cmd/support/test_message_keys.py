@@ -95,18 +95,6 @@ def test_unsigned_only_by_option_or_within_process(
     assert message_keys.create_signer(conf, Role.CONDUCTOR) is None
 
 
-def test_create_secret_once_with_mode_0600(
-    configure: Configure, tmp_path: Path
-) -> None:
-    path = tmp_path / 'new' / 'secret'
-    conf = configure(f'[conductor]\nagent_key_secret_file = {path}\n')
-    assert message_keys.create_secret(conf)
-    secret = message_keys.read_secrets(conf).secrets[0]
-    assert (len(secret), path.stat().st_mode & 0o777) == (64, 0o600)
-    assert not message_keys.create_secret(conf)
-    assert message_keys.read_secrets(conf).secrets[0] == secret
-
-
 def test_invalid_change_of_file_keeps_keys(
     configure: Configure, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

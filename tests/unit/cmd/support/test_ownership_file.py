@@ -90,10 +90,3 @@ def test_ownership_reads_files_of_nova(tmp_path: Path) -> None:
     result = build(tmp_path, option).amend(discovery_result(CARD))
     assert result.device is not None
     assert '[pci] device_spec' in result.device.health_reason
-
-
-def test_ownership_invalid_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / 'owners.yaml'
-    path.write_text('[')
-    with pytest.raises(ConfigurationError, match=r'owners\.yaml'):
-        build(tmp_path, f'ownership_file = {path}')
