@@ -10,6 +10,22 @@ from cyborg_lite.model.capacity.server_capacity import count_capacity
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Group
 
 
+# Any: fields of `ProviderCapacity`.
+def build_provider(hostname: str, units: int = 1, **fields: Any) -> ProviderCapacity:
+    """Return a provider of free units of class PGPU with the trait ``CUSTOM_T4``."""
+    values: dict[str, Any] = {
+        'rp_uuid': f'{hostname}_0000:3b:00.0',
+        'name': f'{hostname}_0000:3b:00.0',
+        'hostname': hostname,
+        'resource_class': 'PGPU',
+        'traits': frozenset({'CUSTOM_T4'}),
+        'total': units,
+        'free': units,
+        'free_handles': units,
+    }
+    return ProviderCapacity(**{**values, **fields})
+
+
 # Any: `Explanation` and `ProfileCapacity`.
 def build_answers(
     find_profile: Callable[[str], DeviceProfile], stock: Sequence[ProviderCapacity]

@@ -2,7 +2,9 @@
 """Builders of single calls, for tests of the code below the controllers."""
 
 import json
+import re
 from typing import Any
+from uuid import uuid4
 
 import webob
 
@@ -11,6 +13,7 @@ from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.resource import ApiContext
 from cyborg_lite.api.microversion import MINIMUM, Microversion
 from cyborg_lite.api.middleware import MICROVERSION
+from cyborg_lite.api.openapi.routes import Route
 from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import ADMIN, HOST, Headers, build_configuration
 
@@ -40,6 +43,15 @@ def build_call(
     call = Call(request, context or build_api_context())
     call.body = body
     return call
+
+
+def build_path(route: Route, identifier: str | None = None) -> str:
+    """Return the path of an operation below ``/v2``.
+
+    :param identifier: value of each path parameter; None: a random UUID
+    """
+    value = identifier or str(uuid4())
+    return re.sub('{[a-z_]+}', value, route.path.removeprefix('/v2'))
 
 
 def build_request(

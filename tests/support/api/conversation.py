@@ -103,6 +103,14 @@ class Client:
         """Return a client with another microversion."""
         return self.as_(self.headers, version)
 
+    def configure(self, **api: Any) -> 'Client':
+        """Return a client of another API of the same conductor.
+
+        :param api: options of the section ``[api]``
+        """
+        application = assemble(build_configuration(**api), self.conductor.client)
+        return Client(self.conductor, application, self.headers, self.version)
+
     def send(
         self,
         method: str,

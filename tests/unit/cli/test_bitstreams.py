@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the commands on bitstreams."""
 
-import pytest
-from osc_lib import exceptions
-
 from cyborg_lite.model.bitstreams.listing import ListedBitstream
 from cyborg_lite.model.operations import OperationKind
 from tests.builders.device_rows import add_deployable
 from tests.builders.job_records import build_operation
 from tests.builders.patches import IMAGE
-from tests.support.api.command_line import read_json, run_command
+from tests.support.api.command_line import read_json
 from tests.support.api.conversation import Client
 
 
@@ -41,10 +38,3 @@ def test_load_starts_job(client: Client) -> None:
     assert (job['subject']['id'], job['state']) == (uuid, 'running')
     images = client.conductor.list_arguments('start_programming', 'image_uuid')
     assert images == [IMAGE]
-
-
-def test_load_with_wait_gives_up_at_timeout(client: Client) -> None:
-    uuid = start_load(client)
-    arguments = ('bitstream load', uuid, IMAGE, '--wait', '--timeout', '0.001')
-    with pytest.raises(exceptions.CommandError, match='The work continues'):
-        run_command(client, *arguments)

@@ -15,17 +15,10 @@ from cyborg_lite.model.devices.cleaning import (
     DeviceCleanings,
     UnitState,
 )
-from cyborg_lite.model.devices.modes import (
-    DevicePlan,
-    ModeChange,
-    ModePlan,
-    OfferedInventory,
-)
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
-from cyborg_lite.model.jobs import JobState
-from tests.builders.device_rows import add_device
 from tests.support.api.command_line import read_json, run_command
 from tests.support.api.conversation import Client
+from tests.support.api.reconfiguration import add_modes, find_plan, start_mode_change
 
 UNIT = '0000:c2:00.0'
 AT = datetime(2026, 11, 21, tzinfo=UTC)
@@ -34,34 +27,9 @@ AT = datetime(2026, 11, 21, tzinfo=UTC)
 @pytest.fixture
 def device(client: Client) -> str:
     """Add a device with a unit whose cleaning run has failed, and with two modes."""
-    uuid = add_device(client.conductor.database).uuid
     unit = UnitState(UNIT, CleanState.FAILED, CleaningPolicy.AFTER_USE, 'refused')
-    vf = OfferedInventory('CUSTOM_QAT', 16, ())
-    plan = DevicePlan(
-        uuid,
-        'compute-1',
-        '0000:e8:00.0',
-        (
-            ModePlan('dc', is_current=True),
-            ModePlan('sym', is_current=False, appears=(vf,)),
-        ),
-        declared='sym',
-    )
-    cleanings = DeviceCleanings((unit,), ())
-    client.conductor.answers |= {'list_cleanings': cleanings, 'plan_modes': plan}
-    return uuid
-
-
-def find_plan(client: Client) -> DevicePlan:
-    plan = client.conductor.answers['plan_modes']
-    assert isinstance(plan, DevicePlan)
-    return plan
-
-
-def start_change(client: Client, device: str) -> None:
-    """Have the conductor accept the change to another mode."""
-    change = ModeChange('sym', JobState.WAITING)
-    client.conductor.answers['change_mode'] = replace(find_plan(client), change=change)
+    client.conductor.answers['list_cleanings'] = DeviceCleanings((unit,), ())
+    return add_modes(client.conductor)
 
 
 def test_set_disables_with_reason_and_enables(client: Client, device: str) -> None:
@@ -115,20 +83,10 @@ def test_mode_list_shows_change_of_inventory(client: Client, device: str) -> Non
     assert second['Appears'] == ['16 CUSTOM_QAT']
 
 
-def test_mode_set_starts_change(client: Client, device: str) -> None:
-    start_change(client, device)
-    modes = read_json(client, 'device mode set', device, 'sym')
-    assert modes['change']['mode'] == 'sym'
-    refusal = ModeRefused(uuid=device, mode='other', reason='it has no such mode.')
-    client.conductor.answers['change_mode'] = refusal
-    with pytest.raises(exceptions.CommandError, match='409'):
-        run_command(client, 'device mode set', device, 'other')
-
-
 def test_mode_apply_changes_devices_that_differ(client: Client, device: str) -> None:
     (row,) = read_json(client, 'device mode apply', 'compute-1', '--dry-run')
     assert (row['Current'], row['Declared'], row['Result']) == ('dc', 'sym', None)
-    start_change(client, device)
+    start_mode_change(client.conductor)
     (row,) = read_json(client, 'device mode apply', 'compute-1')
     assert (row['Device'], row['Result']) == (device, 'started')
     assert client.conductor.list_arguments('change_mode', 'mode') == ['sym']
@@ -145,6 +103,6 @@ def test_mode_apply_ignores_devices_without_difference(
     client: Client, device: str
 ) -> None:
     for declared in (None, 'dc'):
-        plan = replace(find_plan(client), declared=declared)
+        plan = replace(find_plan(client.conductor), declared=declared)
         client.conductor.answers['plan_modes'] = plan
         assert read_json(client, 'device mode apply', 'compute-1') == []

@@ -39,16 +39,6 @@ def test_list_filters_by_kind_state_and_subject(client: Client, failure: str) ->
     assert read_json(client, 'operation list', '--state', 'running') == []
 
 
-def test_retry_and_cancel_change_operations(client: Client, failure: str) -> None:
-    run_command(client, 'operation retry', failure)
-    assert read_json(client, 'operation show', failure)['state'] == 'waiting'
-    run_command(client, 'operation cancel', failure)
-    (job,) = client.conductor.database.write(queue.lease_jobs, OWNER, 1)
-    assert job.cancelled
-    with pytest.raises(exceptions.NotFound):
-        run_command(client, 'operation cancel', IMAGE)
-
-
 def test_create_requests_work_on_host(client: Client) -> None:
     record_heartbeat(client.conductor.database, 'c1')
     created = read_json(client, 'operation create', 'refresh', '--host', 'c1')

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the plugin: the names of its commands, and their help."""
 
-import argparse
 from importlib import metadata
 
 import pytest
@@ -23,12 +22,6 @@ def test_no_command_replaces_one_of_a_client(client: str) -> None:
     foreign = {name.removeprefix('accelerator_').replace('_', ' ') for name in names}
     assert len(foreign) >= 21
     assert foreign & set(list_commands()) == set()
-
-
-def test_plugin_adds_no_global_option() -> None:
-    parser = argparse.ArgumentParser(add_help=False)
-    assert plugin.build_option_parser(parser) is parser
-    assert parser.format_usage().split()[2:] == []
 
 
 def test_every_command_has_description_and_help_of_options() -> None:

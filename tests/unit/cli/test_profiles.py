@@ -3,6 +3,7 @@
 
 import argparse
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from osc_lib import exceptions
 
 from cyborg_lite.cli import profiles
 from cyborg_lite.errors.daemons import ServiceUnavailable
-from cyborg_lite.model.capacity.explanations import ProviderCapacity, Reason, ReasonCode
+from cyborg_lite.model.capacity.explanations import Reason, ReasonCode
+from tests.builders.stock import build_provider
 from tests.support.api.command_line import read_json, run_command
 from tests.support.api.conversation import OTHER_PROJECT, PROJECT, Client
 
@@ -21,10 +23,8 @@ def profile(client: Client) -> dict[str, Any]:
     return client.create_profile('dp1', {'resources:FPGA': '1', 'accel:a': 'b'})
 
 
-def read(client: Client, name: str = 'dp1') -> dict[str, Any]:
-    answer = client.at('2.4').get(f'/device_profiles/{name}')
-    stored: dict[str, Any] = answer.json['device_profile']
-    return stored
+def read(client: Client, name: str = 'dp1') -> Any:
+    return read_json(client, 'profile show', name)
 
 
 def test_set_changes_named_fields_only(client: Client) -> None:
@@ -91,12 +91,6 @@ def test_set_during_change_of_other_administrator_is_refused(
         assert 'accel:a' in stored['groups'][0]
 
 
-@pytest.mark.parametrize('text', ['', '-1', 'x', '1' * 11, '²'])
-def test_malformed_generation_is_refused(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match='no generation'):
-        profiles.parse_generation(text)
-
-
 def test_unset_removes_description_and_keys(client: Client) -> None:
     run_command(client, 'profile set', 'dp1', '--description', 'text')
     options = ('--description', '--group-key', '0:accel:a')
@@ -112,16 +106,20 @@ def test_unset_key_that_is_missing_is_refused(client: Client, key: str) -> None:
     assert 'accel:a' in read(client)['groups'][0]
 
 
-@pytest.mark.parametrize('text', ['a', '=b', 'a=1,a=2', ''])
-def test_malformed_group_is_refused(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError):
-        profiles.parse_group(text)
-
-
-@pytest.mark.parametrize('text', ['a', 'x:a', '1:', '-1:a', ''])
-def test_malformed_group_key_is_refused(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError):
-        profiles.parse_group_key(text)
+@pytest.mark.parametrize(
+    ('parse', 'texts'),
+    [
+        (profiles.parse_generation, ['', '-1', 'x', '1' * 11, '²']),
+        (profiles.parse_group, ['a', '=b', 'a=1,a=2', '']),
+        (profiles.parse_group_key, ['a', 'x:a', '1:', '-1:a', '']),
+    ],
+)
+def test_malformed_value_of_option_is_refused(
+    parse: Callable[[str], object], texts: list[str]
+) -> None:
+    for text in texts:
+        with pytest.raises(argparse.ArgumentTypeError):
+            parse(text)
 
 
 def test_create_makes_profile_with_groups(client: Client) -> None:
@@ -147,40 +145,23 @@ def test_access_add_list_remove(client: Client) -> None:
     assert rows == [{'Project ID': OTHER_PROJECT}]
 
 
-def build_stock(total: int, free: dict[str, int]) -> list[ProviderCapacity]:
-    """Return one provider of FPGAs for each host.
-
-    :param free: units by host
-    """
-    return [
-        ProviderCapacity(
-            rp_uuid=host,
-            name=host,
-            hostname=host,
-            resource_class='FPGA',
-            traits=frozenset(),
-            total=total,
-            free=units,
-            free_handles=units,
-        )
-        for host, units in free.items()
-    ]
+def stock_up(client: Client, **units: int) -> None:
+    """Have the conductor explain profiles with free FPGAs on hosts."""
+    fields: dict[str, Any] = {'resource_class': 'FPGA', 'traits': frozenset()}
+    stock = [build_provider(host, number, **fields) for host, number in units.items()]
+    client.conductor.stock_up(stock)
 
 
 def test_explain_shows_hosts_and_summary(client: Client) -> None:
-    client.conductor.stock_up(build_stock(1, {'compute-1': 1, 'compute-2': 0}))
+    stock_up(client, host1=1, host2=0)
     result = run_command(client, 'profile explain', 'dp1', '-f', 'json')
     fitting, full = result.json
-    assert (fitting['Host'], fitting['Fits'], fitting['Reasons']) == (
-        'compute-1',
-        True,
-        [],
-    )
+    assert (fitting['Host'], fitting['Fits'], fitting['Reasons']) == ('host1', True, [])
     assert full['Fits'] is False
     assert full['Reasons']
     assert result.error.strip()
-    (only,) = read_json(client, 'profile explain', 'dp1', '--host', 'compute-2')
-    assert only['Host'] == 'compute-2'
+    (only,) = read_json(client, 'profile explain', 'dp1', '--host', 'host2')
+    assert only['Host'] == 'host2'
 
 
 WARNING = Reason(ReasonCode.MANY_CANDIDATES, 'Too many candidates.', group=0)
@@ -197,10 +178,8 @@ def _explain(client: Client, **values: Any) -> None:
     answers['explain_device_profile'] = explain
 
 
-def test_explain_prints_warnings_of_2_28(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client.conductor.stock_up(build_stock(1, {'compute-1': 1}))
+def test_explain_prints_warnings(client: Client) -> None:
+    stock_up(client, host1=1)
     _explain(client, cautions=(WARNING,))
     result = run_command(client, 'profile explain', 'dp1')
     assert result.error.endswith('\nWarning: Too many candidates.\n')
@@ -208,7 +187,7 @@ def test_explain_prints_warnings_of_2_28(
 
 
 def test_create_warns_of_group_that_no_host_serves(client: Client) -> None:
-    client.conductor.stock_up(build_stock(1, {'compute-1': 1}))
+    stock_up(client, host1=1)
     arguments = 'profile create', 'new', '--group', 'resources:VGPU=1'
     result = run_command(client, *arguments)
     assert result.error.startswith('Warning: ')
@@ -224,19 +203,15 @@ def test_create_says_if_profile_is_not_checked(client: Client) -> None:
     assert client.get('/device_profiles?name=new').json['device_profiles']
 
 
-def test_explain_prints_alternatives(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client.conductor.stock_up(build_stock(1, {'compute-1': 1}))
+def test_explain_prints_alternatives(client: Client) -> None:
+    stock_up(client, host1=1)
     _explain(client, choice=(0, 2))
     result = run_command(client, 'profile explain', 'dp1')
     assert result.error.endswith('\nGroup 1 is explained with alternative 2.\n')
 
 
-def test_explain_lists_warnings_as_json(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client.conductor.stock_up(build_stock(1, {'compute-1': 1}))
+def test_explain_lists_warnings_as_json(client: Client) -> None:
+    stock_up(client, host1=1)
     assert read_json(client, 'profile explain', 'dp1', '--warnings') == []
     _explain(client, cautions=(WARNING,))
     assert read_json(client, 'profile explain', 'dp1', '--warnings') == [
@@ -288,13 +263,13 @@ def test_show_has_generation(client: Client) -> None:
 
 
 def test_capacity_shows_servers_of_hosts_and_total(client: Client) -> None:
-    client.conductor.stock_up(build_stock(4, {'compute-1': 3, 'compute-2': 0}))
+    stock_up(client, host1=3, host2=0)
     result = run_command(client, 'profile capacity', 'dp1', '-f', 'json')
     assert [(row['Host'], row['Servers'], row['Exact']) for row in result.json] == [
-        ('compute-1', 3, True),
-        ('compute-2', 0, True),
+        ('host1', 3, True),
+        ('host2', 0, True),
     ]
     assert result.json[0]['Runs Out First'] == ['FPGA']
     assert result.error.startswith('3 more servers fit.\n')
-    (only,) = read_json(client, 'profile capacity', 'dp1', '--host', 'compute-2')
-    assert only['Host'] == 'compute-2'
+    (only,) = read_json(client, 'profile capacity', 'dp1', '--host', 'host2')
+    assert only['Host'] == 'host2'

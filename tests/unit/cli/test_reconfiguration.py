@@ -8,28 +8,15 @@ from osc_lib import exceptions
 
 from cyborg_lite.cli import reconfiguration
 from cyborg_lite.errors.devices import ReconfigurationRefused
-from cyborg_lite.model.devices.reconfiguration import DeviceConfiguration, SetView
-from tests.builders.device_rows import add_device
 from tests.support.api.command_line import read_json, run_command
 from tests.support.api.conversation import Client
-from tests.support.api.reconfiguration import start_change
+from tests.support.api.reconfiguration import SETTINGS, add_configuration, start_change
 
 ARQ = 'd5ca2f11-3108-4426-a11c-a959987565df'
-SETTINGS = {'vgpus': {'type': 'integer', 'maximum': 16}}
-
-
-def add_configuration(client: Client, *arqs: str) -> str:
-    """Add a device with a hardware set; return its uuid."""
-    uuid = add_device(client.conductor.database).uuid
-    sets = (SetView('nvidia', SETTINGS, ('vgpus',)),)
-    configuration = DeviceConfiguration(uuid, 'compute-1', sets, arqs)
-    client.conductor.answers['show_configuration'] = configuration
-    start_change(client.conductor)
-    return uuid
 
 
 def test_list_shows_settings_and_users(client: Client) -> None:
-    uuid = add_configuration(client, ARQ)
+    uuid = add_configuration(client.conductor, ARQ)
     result = run_command(client, 'device hardware set list', uuid, '-f', 'json')
     assert result.json == [
         {'Set': 'nvidia', 'Required Settings': ['vgpus'], 'Settings': SETTINGS}
@@ -38,7 +25,8 @@ def test_list_shows_settings_and_users(client: Client) -> None:
 
 
 def test_reconfigure_starts_change(client: Client) -> None:
-    uuid = add_configuration(client)
+    uuid = add_configuration(client.conductor)
+    start_change(client.conductor)
     options = ('--setting', 'vgpus=4', '--setting', 'name=a b')
     change = read_json(client, 'device reconfigure', uuid, 'nvidia', *options)
     assert (change['set'], change['state']) == ('nvidia', 'waiting')
@@ -46,14 +34,15 @@ def test_reconfigure_starts_change(client: Client) -> None:
 
 
 def test_history_has_log_of_change(client: Client) -> None:
-    uuid = add_configuration(client)
+    uuid = add_configuration(client.conductor)
+    start_change(client.conductor)
     read_json(client, 'device reconfigure', uuid, 'nvidia', '--setting', 'vgpus=4')
     (change,) = read_json(client, 'device hardware set list', uuid, '--history')
     assert (change['Set'], change['State'], change['Log']) == ('nvidia', 'waiting', '')
 
 
 def test_reconfigure_device_in_use_is_refused(client: Client) -> None:
-    uuid, reason = add_configuration(client, ARQ), f'ARQs use it: {ARQ}.'
+    uuid, reason = add_configuration(client.conductor, ARQ), f'ARQs use it: {ARQ}.'
     refusal = ReconfigurationRefused(uuid=uuid, name='nvidia', reason=reason)
     client.conductor.answers['change_configuration'] = refusal
     with pytest.raises(exceptions.CommandError, match=ARQ):

@@ -40,20 +40,6 @@ def test_event_list_is_of_arq_or_of_instance(client: Client, arq: str) -> None:
     assert rows == read_json(client, 'request event list', arq)[:-1]
 
 
-def test_bind_waits_and_unbind_releases(client: Client, arq: str) -> None:
-    result = run_command(client, 'request bind', arq, *BIND, '--wait', '-f', 'json')
-    assert (result.json['state'], result.json['instance_uuid']) == ('Bound', INSTANCE)
-    assert result.error == '100% succeeded\n'
-    unbound = read_json(client, 'request unbind', arq, '--service-token=t')
-    assert (unbound['state'], unbound['instance_uuid']) == ('Unbound', None)
-
-
-def test_bind_without_service_token_is_refused(client: Client, arq: str) -> None:
-    with pytest.raises(exceptions.CommandError, match='--service-token'):
-        run_command(client, 'request bind', arq, *BIND[:-1])
-    assert read_json(client, 'request show', arq)['state'] == 'Initial'
-
-
 def test_limits_show_lists_resources(client: Client) -> None:
     client.create_profile('a', {'resources:PGPU': '2'})
     rows = read_json(client, 'limits show')

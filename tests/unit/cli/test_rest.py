@@ -11,7 +11,7 @@ from osc_lib import exceptions
 from cyborg_lite.cli.rest import AcceleratorApi, quote_path
 from tests.builders.device_rows import add_device
 from tests.support.api.command_line import WsgiAdapter
-from tests.support.api.conversation import MEMBER, Client
+from tests.support.api.conversation import Client
 
 
 class Proxy:
@@ -25,10 +25,6 @@ class Proxy:
         response = requests.Response()
         response.status_code, response._content = self._status, self._body
         return response
-
-
-def test_call_without_body_in_response_returns_none() -> None:
-    assert AcceleratorApi(Proxy(204, b'')).call('DELETE', '/x') is None
 
 
 def test_list_all_reads_every_page(client: Client) -> None:
@@ -51,18 +47,6 @@ def test_error_has_one_line(status: int, body: bytes, text: str) -> None:
     with pytest.raises(exceptions.CommandError) as raised:
         AcceleratorApi(Proxy(status, body)).call('GET', '/x')
     assert str(raised.value) == f'{text} (HTTP {status})'
-
-
-def test_missing_object_is_not_found(client: Client) -> None:
-    api = AcceleratorApi(WsgiAdapter(client))
-    with pytest.raises(exceptions.NotFound, match='x not found'):
-        api.call('GET', '/device_profiles/x')
-
-
-def test_forbidden_names_policy_rule(client: Client) -> None:
-    api = AcceleratorApi(WsgiAdapter(client.as_(MEMBER)))
-    with pytest.raises(exceptions.CommandError, match='cyborg:service:get_all'):
-        api.call('GET', '/services')
 
 
 def test_quote_path_quotes_slashes() -> None:

@@ -1,10 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of what all commands share: formats and widths."""
+"""Tests of what all commands print: columns and values."""
 
 import pytest
 
+from cyborg_lite.cli import columns
 from tests.support.api.command_line import read_json, run_command
 from tests.support.api.conversation import Client
+
+
+def test_list_and_object_have_one_element_per_line() -> None:
+    assert str(columns.format_value(['a', 'b'])) == 'a\nb'
+    assert str(columns.format_value({'a': 1, 'b': None})) == 'a=1\nb=None'
+    assert columns.format_value({'a': 1}).machine_readable() == {'a': 1}
+    assert columns.format_value('text') == 'text'
+
+
+def test_groups_have_one_line_each() -> None:
+    groups = [{'resources:FPGA': '1', 'trait:CUSTOM_A': 'required'}, {'a': 'b'}]
+    lines = str(columns.Groups(groups)).splitlines()
+    assert lines == ['resources:FPGA=1, trait:CUSTOM_A=required', 'a=b']
 
 
 @pytest.fixture
@@ -14,12 +28,6 @@ def profile(client: Client) -> str:
     text = 'word ' * 30
     run_command(client, 'profile set', 'dp1', '--description', text)
     return 'dp1'
-
-
-def test_table_fits_requested_width(client: Client, profile: str) -> None:
-    arguments = ('profile set', profile, '--private', '--max-width', '60')
-    table = run_command(client, *arguments).out
-    assert max(len(line) for line in table.splitlines()) <= 60
 
 
 def test_json_has_values_of_the_api(client: Client, profile: str) -> None:
