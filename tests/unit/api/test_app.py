@@ -1,29 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the order of the middleware."""
+"""Tests of the application: its limits, its prefix and the order of its middleware."""
 
-from typing import Final
+from typing import Any, Final
 
 import pytest
+import webob
 
-from cyborg_lite.api.app import assemble
-from tests.support.api.conductor import LocalConductor
-from tests.support.api.conversation import (
-    Answer,
-    Client,
-    build_configuration,
-)
+from cyborg_lite.api.middleware import PrefixMiddleware
+from tests.support.api.conversation import Client
 
 NOBODY: Final[dict[str, str]] = {}
-
-
-def too_large(client: Client) -> Answer:
-    return client.send('POST', '/device_profiles', raw=b' ' * 200_000)
-
-
-def test_body_too_large_is_refused_before_authentication(client: Client) -> None:
-    anonymous = client.as_(NOBODY)
-    assert anonymous.post('/device_profiles', []).status == 401
-    assert too_large(anonymous).status == 413
 
 
 def test_path_below_healthcheck_requires_token() -> None:
@@ -38,11 +24,35 @@ def test_name_with_dot_is_no_file_type(client: Client, name: str) -> None:
 
 
 def test_profile_limits_come_from_configuration() -> None:
-    conductor = LocalConductor()
-    small = build_configuration(max_profile_groups=1, max_profile_accelerators=2)
-    client = Client(conductor, assemble(small, conductor.client))
+    client = Client().configure(max_profile_groups=1, max_profile_accelerators=2)
     group = {'resources:FPGA': '1'}
     for groups in ([group, group], [{'resources:FPGA': '3'}]):
         body = [{'name': 'dp1', 'groups': groups}]
         assert client.post('/device_profiles', body).status == 400
     assert client.create_profile('dp1', {'resources:FPGA': '2'})
+
+
+def answer_place(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    """Respond with SCRIPT_NAME and PATH_INFO."""
+    place = f'{environ["SCRIPT_NAME"]}|{environ["PATH_INFO"]}'
+    return list(webob.Response(text=place)(environ, start_response))
+
+
+@pytest.mark.parametrize(
+    ('script', 'path', 'place'),
+    [
+        ('', '/v2', '|/v2'),
+        ('', '/accelerator', '/accelerator|'),
+        ('', '/accelerator/', '/accelerator|/'),
+        ('', '/accelerator/v2/devices', '/accelerator|/v2/devices'),
+        ('', '/accelerators', '|/accelerators'),
+        ('/accelerator', '/v2', '/accelerator|/v2'),
+        ('/accelerator', '', '/accelerator|'),
+        ('/accelerator', '/accelerator/v2', '/accelerator|/accelerator/v2'),
+        ('/cloud', '/accelerator/v2', '/cloud/accelerator|/v2'),
+    ],
+)
+def test_prefix_moves_to_script_name(script: str, path: str, place: str) -> None:
+    request = webob.Request.blank('/')
+    request.environ.update(SCRIPT_NAME=script, PATH_INFO=path)
+    assert request.get_response(PrefixMiddleware(answer_place)).text == place

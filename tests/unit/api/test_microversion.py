@@ -6,8 +6,7 @@ import logging
 import pytest
 
 from cyborg_lite.api import microversion
-from cyborg_lite.errors.requests import NotAcceptable
-from tests.support.api.conversation import ADMIN, Client
+from tests.support.api.conversation import Client
 
 HEADER = 'OpenStack-API-Version'
 EVERYWHERE = {
@@ -88,31 +87,3 @@ def test_negotiate_unsupported_version_names_range(client: Client, header: str) 
 def test_negotiate_bare_version_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert microversion.negotiate('2.1') == microversion.V2_1
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
-
-
-@pytest.mark.parametrize(
-    ('headers', 'method', 'path', 'status'),
-    [
-        (ADMIN, 'GET', '/nothing', 404),
-        (ADMIN, 'GET', '/devices?x=1', 400),
-        (ADMIN, 'PUT', '/devices', 405),
-        ({}, 'GET', '/devices', 401),
-        ({}, 'POST', '/device_profiles', 413),
-    ],
-)
-def test_error_has_version_headers(
-    client: Client, headers: dict[str, str], method: str, path: str, status: int
-) -> None:
-    raw = b' ' * 200_000 if status == 413 else None
-    answer = client.as_(headers, '2.2').send(method, path, raw=raw)
-    assert answer.status == status
-    assert answer.headers[HEADER] == 'accelerator 2.2'
-    for name, value in EVERYWHERE.items():
-        assert answer.headers[name] == value
-
-
-def test_versions_range_matches_list() -> None:
-    assert tuple(sorted(microversion.VERSIONS)) == microversion.VERSIONS
-    assert str(microversion.MAXIMUM) == '2.7'
-    with pytest.raises(NotAcceptable):
-        microversion.negotiate('accelerator 2.99')

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the parser of query strings."""
 
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given
@@ -60,40 +60,3 @@ def test_parse_query_string_accepts_client_notations(
 def test_parse_query_string_invalid_is_refused(query: str) -> None:
     with pytest.raises(InvalidInput):
         arguments.parse_query_string(query, KNOWN)
-
-
-@given(st.lists(st.tuples(st.sampled_from(['a', 'b', 'c']), st.text()), unique_by=min))
-def test_filters_are_paired_by_position_or_index(
-    pairs: list[tuple[str, str]],
-) -> None:
-    pairs = list(dict(pairs).items())
-    plain = '&'.join(
-        f'filters.field={quote(field)}&filters.value={quote(value)}'
-        for field, value in pairs
-    )
-    numbered = '&'.join(
-        f'filters[{index}].value={quote(value)}&filters[{index}].field={field}'
-        for index, (field, value) in enumerate(pairs)
-    )
-    for query in (plain, numbered):
-        assert arguments.parse_query_string(query, (), ('a', 'b', 'c')) == dict(pairs)
-
-
-def test_build_query_large_limit_fits_databases() -> None:
-    assert arguments.build_query({'limit': '9' * 20}).limit == 2**31 - 1
-
-
-def test_build_query_omits_filters_of_none() -> None:
-    assert arguments.build_query({}, a=(), b=None, c=('x',)).filters == {
-        'a': (),
-        'c': ('x',),
-    }
-
-
-@given(st.text(st.characters(max_codepoint=255)))
-def test_parse_query_string_random_input_never_crashes(query: str) -> None:
-    try:
-        values = arguments.parse_query_string(query, KNOWN, ('a',))
-    except InvalidInput:
-        return
-    assert set(values) <= {*KNOWN, 'a'}

@@ -47,20 +47,8 @@ def read_in_turn(*reads: str | Exception) -> Callable[[], str]:
     return read
 
 
-def test_wait_returns_value_after_end() -> None:
-    assert wait(build_hold(), read_in_turn(RUNNING, RUNNING, ENDED)) == ENDED
-
-
-def test_wait_for_ended_work_reads_nothing() -> None:
-    assert wait(build_hold(), never_read, ENDED) == ENDED
-
-
 def test_wait_ends_after_limit() -> None:
     assert wait(build_hold(), repeat(RUNNING).__next__, seconds=0.01) == RUNNING
-
-
-def test_wait_limit_zero_reads_nothing() -> None:
-    assert wait(build_hold(), never_read, seconds=0) == RUNNING
 
 
 def test_wait_without_place_reads_nothing() -> None:

@@ -3,8 +3,15 @@
 
 import pytest
 
+from cyborg_lite.api.microversion import MAXIMUM
 from tests.support.api.conversation import NOVA, Client
 from tests.support.api.patches import build_bind
+
+
+@pytest.fixture
+def newest(client: Client) -> Client:
+    """Return a client with the newest microversion."""
+    return client.at(str(MAXIMUM))
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 
 from typing import Any
 
-import pytest
 from sqlalchemy import update
 
 from cyborg_lite.db.attention import list_attention
@@ -23,11 +22,6 @@ from tests.support.api.conversation import MEMBER, Client
 from tests.support.sql_statements import statements
 
 REASON = 'The agent of host compute-1 does not answer.'
-
-
-@pytest.fixture
-def newest(client: Client) -> Client:
-    return client.at('2.7')
 
 
 def change(database: Database, table: Any, **columns: Any) -> None:
@@ -52,11 +46,7 @@ def test_attention_is_empty_without_problems(newest: Client) -> None:
 def test_attention_bind_between_attempts_is_late(newest: Client) -> None:
     database = newest.conductor.database
     (uuid,), instance = create_bound_instance(database, 1)
-    payload = {
-        'instance_uuid': instance,
-        'arq_uuids': [uuid],
-        'provider_uuids': [],
-    }
+    payload = {'instance_uuid': instance, 'arq_uuids': [uuid], 'provider_uuids': []}
     database.write(queue.add_job, NewJob(OperationKind.BIND, payload))
     (job,) = database.write(queue.lease_jobs, Owner('me', 30_000), 1)
     database.write(queue.postpone_job, job, 30_000, REASON)
@@ -100,20 +90,11 @@ def test_attention_type_is_sold_out_by_trait(newest: Client) -> None:
     create_bound_instance(database, 1)
     change(database, Deployable, resource_class='VGPU', traits=['CUSTOM_A4'])
     change(database, Arq, device_profile_name='former')
-    create_bound_instance(database, 1)
+    (uuid,), _ = create_bound_instance(database, 1)
     traits = update(Deployable).where(Deployable.resource_class != 'VGPU')
     values = {'resource_class': 'VGPU', 'traits': ['CUSTOM_A8']}
     database.write(lambda session: session.execute(traits.values(values)))
-    free = update(AttachHandle).where(
-        AttachHandle.deployable_id.in_(
-            # SQLite stores JSON as text.
-            [
-                row.id
-                for row in database.read(_list_deployables)
-                if 'CUSTOM_A8' in row.traits
-            ]
-        )
-    )
+    free = update(AttachHandle).where(AttachHandle.arq_uuid == uuid)
     database.write(lambda session: session.execute(free.values(arq_uuid=None)))
     names = {
         trait: add_profile(
@@ -127,10 +108,6 @@ def test_attention_type_is_sold_out_by_trait(newest: Client) -> None:
     assert kinds[names['CUSTOM_A4']] == 'type_sold_out'
     assert names['CUSTOM_A8'] not in kinds
     assert kinds[names['PGPU']] == 'unserved_profile'
-
-
-def _list_deployables(session: Any) -> list[Any]:
-    return list(session.query(Deployable))
 
 
 def test_attention_takes_few_statements_for_any_rows(newest: Client) -> None:

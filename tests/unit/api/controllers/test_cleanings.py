@@ -22,11 +22,6 @@ UNIT = '0000:c2:00.0'
 ARQ = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
 
 
-@pytest.fixture
-def newest(client: Client) -> Client:
-    return client.at('2.7')
-
-
 def add_failed(client: Client, reason: str = 'refused') -> str:
     """Add a device with a unit whose cleaning run has failed; return its path."""
     device = add_device(client.conductor.database)
@@ -66,7 +61,6 @@ def test_list_cleanings_shows_units_and_steps(newest: Client) -> None:
     assert (record['state'], record['actor']) == ('failed', 'cyborg-lite')
     assert record['steps'][0]['error'] == 'the drive: refused'
     assert record['steps'][0]['proof'] is None
-    assert newest.as_(MANAGER).get(path).status == 403
 
 
 def test_cleanings_only_admin_sees_uuids_in_reasons(tmp_path: Path) -> None:
@@ -91,7 +85,6 @@ def test_accept_unit_records_name(newest: Client) -> None:
     path = add_failed(newest)
     assert newest.post(f'{path}/accept', {}).status == 400
     assert newest.post(f'{path}/accept', {'name': ' '}).status == 400
-    assert newest.as_(MANAGER).post(f'{path}/accept', {'name': 'x'}).status == 403
     body, conductor = {'name': 'Jo', 'unit': UNIT}, newest.conductor
     conductor.answers['accept_units'] = 1
     assert newest.post(f'{path}/accept', body).status == 204
@@ -105,7 +98,6 @@ def test_accept_unit_records_name(newest: Client) -> None:
 
 def test_retry_without_body_cleans_all_units(newest: Client) -> None:
     path = add_failed(newest)
-    assert newest.as_(MANAGER).post(f'{path}/retry').status == 403
     newest.conductor.answers['retry_cleaning'] = 'operation'
     assert newest.post(f'{path}/retry').status == 202
     (selection,) = newest.conductor.list_arguments('retry_cleaning', 'selection')
@@ -116,7 +108,6 @@ def test_retry_without_body_cleans_all_units(newest: Client) -> None:
 
 def test_reset_starts_operation(newest: Client) -> None:
     path = add_failed(newest).replace('cleanings', 'reset')
-    assert newest.as_(MANAGER).post(path).status == 403
     newest.conductor.answers['reset_device'] = 'operation'
     answer = newest.post(path, {'force': 'Jo'})
     assert (answer.status, answer.headers['Location'].endswith('/operation')) == (
@@ -128,11 +119,6 @@ def test_reset_starts_operation(newest: Client) -> None:
     del newest.conductor.answers['reset_device']
     assert newest.post(path, {'unit': 'another'}).status == 409
     assert newest.post(path, {'name': 'Jo'}).status == 400
-
-
-def test_cleanings_unknown_device_returns_404(newest: Client) -> None:
-    add_failed(newest)
-    assert newest.get('/devices/not-a-uuid/cleanings').status == 404
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of devices at microversion 2.4: status, usage, maintenance, pages."""
+"""Tests of devices since 2.4: status, usage, maintenance, pages, history."""
 
 import dataclasses
 from datetime import UTC, datetime, timedelta
@@ -9,17 +9,15 @@ from typing import Any
 import pytest
 
 from cyborg_lite import codec
-from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
+from cyborg_lite.model.devices.devices import DeviceRecord
+from cyborg_lite.model.devices.events import DeviceEvent, DeviceEventKind
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import Health
 from tests.builders.device_rows import add_deployable, add_device
-from tests.support.api.conversation import (
-    HOST,
-    MANAGER,
-    Client,
-    build_policy_client,
-)
+from tests.builders.patches import build_replace_patch
+from tests.support.api.conversation import MANAGER, Client, build_policy_client
 
+AT = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 UNKNOWN = 'd5ca2f11-3108-4426-a11c-a959987565df'
 ADDED = {'status_reason', 'health', 'health_reason', 'arqs_count', 'arqs', 'usage'}
 
@@ -33,10 +31,6 @@ def use(client: Client, device: DeviceRecord) -> None:
     """Have an ARQ use the only device."""
     user = dataclasses.replace(device, arqs=(UNKNOWN,))
     client.conductor.answers['list_devices'] = (user,)
-
-
-def replace(path: str, value: Any) -> dict[str, Any]:
-    return {'op': 'replace', 'path': path, 'value': value}
 
 
 def test_show_device_has_status_reason_and_arqs(newest: Client) -> None:
@@ -103,10 +97,7 @@ def test_device_only_admin_sees_uuids_in_reasons(newest: Client, name: str) -> N
     """Consumers in Placement are instances of all projects."""
     reason = f'Used by {UNKNOWN}.'
     device = add_device(newest.conductor.database, **{name: reason})
-    for client, text in (
-        (newest, reason),
-        (newest.as_(MANAGER), 'Used by (hidden).'),
-    ):
+    for client, text in ((newest, reason), (newest.as_(MANAGER), 'Used by (hidden).')):
         assert client.get(f'/devices/{device.uuid}').json[name] == text
         assert client.get('/devices').json['devices'][0][name] == text
 
@@ -121,31 +112,12 @@ def test_list_devices_newer_filters(newest: Client, query: str, count: int) -> N
     assert newest.at('2.3').get(f'/devices?{query}').status == 400
 
 
-@pytest.mark.parametrize('query', ['limit=1', 'filters.field=limit&filters.value=1'])
-def test_list_devices_full_page_links_next(newest: Client, query: str) -> None:
-    first, second = (
-        add_device(newest.conductor.database),
-        add_device(newest.conductor.database),
-    )
-    page = newest.get(f'/devices?{query}&type=FPGA').json
-    (link,) = page['devices_links']
-    assert link['rel'] == 'next'
-    following = newest.get(link['href'].removeprefix(f'{HOST}/v2')).json
-    assert [view['uuid'] for view in following['devices']] == [second.uuid]
-    assert page['devices'][0]['uuid'] == first.uuid
-    assert 'devices_links' not in newest.at('2.3').get(f'/devices?{query}').json
-
-
-def test_list_deployables_plain_arguments_and_pages(newest: Client) -> None:
-    device = [
-        add_deployable(newest.conductor.database, name=name) for name in ('a', 'b')
-    ]
+def test_list_deployables_plain_arguments(newest: Client) -> None:
+    _, second = (add_deployable(newest.conductor.database, name=name) for name in 'ab')
     picked = newest.get('/deployables?name=b&driver_name=fake').json['deployables']
-    assert [view['uuid'] for view in picked] == [device[1].uuid]
+    assert [view['uuid'] for view in picked] == [second.uuid]
     assert newest.at('2.3').get('/deployables?name=b').status == 400
     assert newest.get('/deployables?parent_uuid=x').status == 400
-    (link,) = newest.get('/deployables?limit=1').json['deployables_links']
-    assert link['href'] == f'{HOST}/v2/deployables?limit=1&marker={device[0].uuid}'
 
 
 # --- maintenance ---
@@ -153,7 +125,7 @@ def test_list_deployables_plain_arguments_and_pages(newest: Client) -> None:
 
 def test_patch_device_maintenance_keeps_reason_until_end(newest: Client) -> None:
     path = f'/devices/{add_device(newest.conductor.database).uuid}'
-    patch = [replace('/status', 'maintaining'), replace('/reason', 'hot')]
+    patch = build_replace_patch(status='maintaining', reason='hot')
     answer = newest.patch(path, patch)
     assert answer.status == 200
     assert (answer.json['status'], answer.json['status_reason']) == (
@@ -161,7 +133,7 @@ def test_patch_device_maintenance_keeps_reason_until_end(newest: Client) -> None
         'hot',
     )
     assert newest.get(path).json == answer.json
-    enabled = newest.patch(path, [replace('/status', 'enabled')]).json
+    enabled = newest.patch(path, build_replace_patch(status='enabled')).json
     assert (enabled['status'], enabled['status_reason']) == ('enabled', '')
 
 
@@ -170,14 +142,14 @@ def test_patch_device_maintenance_keeps_reason_until_end(newest: Client) -> None
     [
         [],
         {},
-        [replace('/reason', 'hot')],
-        [replace('/status', 'gone')],
-        [replace('/status', 5)],
-        [replace('/status', 'enabled'), replace('/reason', 'hot')],
-        [replace('/status', 'enabled'), replace('/status', 'enabled')],
-        [replace('/status', 'maintaining'), replace('/reason', 'a\x00')],
-        [replace('/status', 'maintaining'), replace('/reason', 'x' * 256)],
-        [replace('/type', 'GPU')],
+        build_replace_patch(reason='hot'),
+        build_replace_patch(status='gone'),
+        build_replace_patch(status=5),
+        build_replace_patch(status='enabled', reason='hot'),
+        build_replace_patch(status='enabled') * 2,
+        build_replace_patch(status='maintaining', reason='a\x00'),
+        build_replace_patch(status='maintaining', reason='x' * 256),
+        build_replace_patch(type='GPU'),
         [{'op': 'remove', 'path': '/status', 'value': ''}],
         [{'op': 'replace', 'path': '/status'}],
     ],
@@ -188,22 +160,42 @@ def test_patch_device_invalid_changes_nothing(newest: Client, patch: Any) -> Non
     assert newest.conductor.devices[device.uuid] == device
 
 
-def test_patch_device_old_version_or_unknown_device(newest: Client) -> None:
-    patch = [replace('/status', 'maintaining')]
-    device = add_device(newest.conductor.database)
-    assert newest.at('2.3').patch(f'/devices/{device.uuid}', patch).status == 405
-    assert newest.patch(f'/devices/{UNKNOWN}', patch).status == 404
-    assert device.status is DeviceStatus.ENABLED
-
-
 def test_patch_device_checks_rules_of_actions(tmp_path: Path) -> None:
     ruled = build_policy_client(tmp_path, '"cyborg:device:disable": "!"').at('2.4')
     path = f'/devices/{add_device(ruled.conductor.database).uuid}'
-    assert ruled.patch(path, [replace('/status', 'maintaining')]).status == 403
-    assert ruled.patch(path, [replace('/status', 'enabled')]).status == 200
+    assert ruled.patch(path, build_replace_patch(status='maintaining')).status == 403
+    assert ruled.patch(path, build_replace_patch(status='enabled')).status == 200
 
 
-def test_patch_error_names_device(newest: Client) -> None:
-    answer = newest.patch(f'/devices/{UNKNOWN}', [replace('/status', 'broken')])
-    assert answer.status == 400
-    assert answer.fault.startswith('Invalid device patch: /status must be ')
+def test_list_events_shows_latest_first(newest: Client) -> None:
+    device = add_device(newest.conductor.database)
+    later = AT + timedelta(hours=1)
+    newest.conductor.answers['list_device_events'] = (
+        DeviceEvent(DeviceEventKind.CLEANED, later, 'compute-1', '0000:3b:00.0'),
+        DeviceEvent(DeviceEventKind.ADDED, AT, 'compute-1', value='ok'),
+    )
+    body = newest.at('2.7').get(f'/devices/{device.uuid}/events').json
+    assert [(event['kind'], event['at']) for event in body['events']] == [
+        ('cleaned', '2026-11-22T10:30:00+00:00'),
+        ('added', '2026-11-22T09:30:00+00:00'),
+    ]
+    cleaned, added = body['events']
+    assert (cleaned['unit'], cleaned['value']) == ('0000:3b:00.0', None)
+    assert (added['unit'], added['value']) == (None, 'ok')
+    assert body['links'][0]['href'].endswith(f'/v2/devices/{device.uuid}/events')
+
+
+def test_list_events_only_admin_sees_uuids_in_reason(tmp_path: Path) -> None:
+    """The ARQs and instances belong to all projects."""
+    rule = '"cyborg:device:get_events": "rule:project_manager_or_admin"'
+    admin = build_policy_client(tmp_path, rule).at('2.7')
+    device = add_device(admin.conductor.database)
+    kind, reason = DeviceEventKind.MODE_CHANGE_FAILED, f'ARQs use it: {UNKNOWN}.'
+    event = DeviceEvent(kind, AT, 'compute-1', value='b', reason=reason)
+    admin.conductor.answers['list_device_events'] = (event,)
+    for client, text in (
+        (admin, reason),
+        (admin.as_(MANAGER, '2.7'), 'ARQs use it: (hidden).'),
+    ):
+        (view,) = client.get(f'/devices/{device.uuid}/events').json['events']
+        assert view['reason'] == text

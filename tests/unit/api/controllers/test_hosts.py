@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of hosts and their topologies at microversion 2.7."""
+"""Tests of hosts, their topologies and the other daemons."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR, ServiceState
 from cyborg_lite.model.hosts.topology import (
     Availability,
     HostTopology,
@@ -20,6 +22,7 @@ from tests.builders.service_rows import add_service_row
 from tests.support.api.conversation import MANAGER, Client, build_policy_client
 
 PATH = f'/hosts/{HOST}/topology'
+AT = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
 INSTANCE = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
 
 
@@ -138,19 +141,6 @@ def test_list_hosts_sorts_and_filters(
     assert list_names(fleet, query) == names
 
 
-@pytest.mark.parametrize(('direction', 'names'), [('asc', 'abc'), ('desc', 'cba')])
-def test_list_hosts_pages_visit_each_host(
-    fleet: Client, direction: str, names: str
-) -> None:
-    path, visited = f'/hosts?limit=1&sort_dir={direction}', []
-    while path:
-        page = fleet.get(path).json
-        visited += [host['name'] for host in page['hosts']]
-        links = page.get('hosts_links', [{'href': ''}])
-        path = links[0]['href'].partition('/v2')[2]
-    assert visited == list(names)
-
-
 @pytest.mark.parametrize(
     'query',
     ['sort_key=uuid', f'marker={INSTANCE}', 'marker=x', 'agent_state=x', 'drain=true'],
@@ -170,7 +160,6 @@ def test_host_shows_agent_devices_and_status(fleet: Client) -> None:
     assert (without_agent['agent_state'], without_agent['version']) == (None, None)
     assert (without_agent['status'], without_agent['devices_count']) == ('enabled', 1)
     assert fleet.get('/hosts/a').json['status'] is None
-    assert fleet.get('/hosts/nowhere').status == 404
 
 
 def test_patch_host_changes_status_of_all_devices(fleet: Client) -> None:
@@ -183,7 +172,6 @@ def test_patch_host_changes_status_of_all_devices(fleet: Client) -> None:
     enabled = fleet.patch('/hosts/b', [{**status, 'value': 'enabled'}]).json
     assert (enabled['status'], enabled['maintaining_count']) == ('enabled', 0)
     assert fleet.patch('/hosts/b', [{**status, 'path': '/mode'}]).status == 400
-    assert fleet.patch('/hosts/nowhere', [status]).status == 404
 
 
 def test_delete_host_deletes_agent_and_devices(fleet: Client) -> None:
@@ -195,3 +183,79 @@ def test_delete_host_deletes_agent_and_devices(fleet: Client) -> None:
     assert list_names(fleet) == ['a', 'c']
     assert len(fleet.get('/devices').json['devices']) == 1
     assert fleet.delete('/hosts/b').status == 404
+
+
+def add_daemon(
+    client: Client, host: str, state: str = 'up', binary: str = AGENT
+) -> str:
+    """Add a daemon; return its uuid."""
+    columns = {'binary': binary, 'started_at': AT, 'heartbeat_at': AT}
+    return add_service_row(client.conductor.database, host, state, **columns)
+
+
+@pytest.fixture
+def older(client: Client) -> Client:
+    return client.at('2.4')
+
+
+def test_list_services_shows_host_and_state(older: Client) -> None:
+    uuid = add_daemon(older, 'compute-1', ServiceState.DOWN)
+    assert older.get('/services').json == {
+        'services': [
+            {
+                'uuid': uuid,
+                'binary': 'cyborg-lite-agent',
+                'host': 'compute-1',
+                'state': 'down',
+                'version': '1.2',
+                'started_at': '2026-11-21T06:00:00+00:00',
+                'heartbeat_at': '2026-11-21T06:00:00+00:00',
+            }
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ('query', 'hosts'),
+    [
+        ('', ['a', 'b', 'c']),
+        ('state=down', ['b']),
+        ('host=c', ['c']),
+        ('binary=cyborg-lite-agent&state=up', ['a', 'c']),
+        ('binary=x', []),
+        ('sort_key=host&sort_dir=desc&limit=2', ['c', 'b']),
+    ],
+)
+def test_list_services_filters_and_sorts(
+    older: Client, query: str, hosts: list[str]
+) -> None:
+    for host in 'abc':
+        add_daemon(older, host, ServiceState.DOWN if host == 'b' else ServiceState.UP)
+    services = older.get(f'/services?{query}').json['services']
+    assert [service['host'] for service in services] == hosts
+
+
+def test_services_have_no_agents_since_2_7(older: Client) -> None:
+    agent = add_daemon(older, 'compute-1')
+    conductor = add_daemon(older, 'ctl-1', binary=CONDUCTOR)
+    latest = older.at('2.7')
+    for query in ('', f'?binary={CONDUCTOR}', '?hostname=ctl-1&sort_key=hostname'):
+        (service,) = latest.get(f'/services{query}').json['services']
+        assert (service['uuid'], service['hostname']) == (conductor, 'ctl-1')
+        assert 'host' not in service
+    assert latest.get(f'/services?binary={AGENT}').json == {'services': []}
+    assert latest.delete(f'/services/{agent}').status == 404
+    for query in ('host=ctl-1', 'sort_key=host'):
+        assert latest.get(f'/services?{query}').status == 400
+
+
+@pytest.mark.parametrize(
+    ('state', 'status'), [(ServiceState.DOWN, 204), (ServiceState.UP, 409)]
+)
+def test_delete_service_is_refused_while_up(
+    older: Client, state: ServiceState, status: int
+) -> None:
+    service = add_daemon(older, 'ctl-1', state, binary=CONDUCTOR)
+    latest = older.at('2.7')
+    assert latest.delete(f'/services/{service}').status == status
+    assert len(older.get('/services').json['services']) == (status == 409)

@@ -14,12 +14,13 @@ from cyborg_lite.model.devices.reconfiguration import (
     ReconfigurationState,
 )
 from tests.builders.device_rows import add_deployable, add_device
-from tests.builders.patches import IMAGE
+from tests.builders.patches import IMAGE, build_replace_patch
 from tests.support.api.conversation import Answer, Client
 
 GPU: Final = {'resources:PGPU': '1'}
 FPGA: Final = {'resources:FPGA': '2', 'trait:CUSTOM_A': 'required'}
 PROFILE: Final = '/device_profiles/dp1'
+PATCH: Final = {'Content-Type': 'application/json-patch+json'}
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def move(op: str, source: str, path: str) -> dict[str, Any]:
 
 
 def send(client: Client, path: str, *operations: Any, match: str = '*') -> Answer:
-    media = {'Content-Type': 'application/json-patch+json', 'If-Match': match}
+    media = {**PATCH, 'If-Match': match}
     if path.startswith(('/hosts', '/deployables')):
         del media['If-Match']
     return client.send('PATCH', path, list(operations), headers=media)
@@ -189,9 +190,6 @@ def test_invalid_operation_is_named(
 @pytest.mark.parametrize(
     'operation',
     [
-        build('add', '/colour', 'red'),
-        build('replace', '/generation', 7),
-        build('remove', '/uuid'),
         build('remove', '/groups'),
         build('remove', '/name'),
         build('replace', '/enabled', 1),
@@ -380,6 +378,20 @@ def test_program_is_a_list_with_the_loaded_image(newest: Client) -> None:
     empty = build('test', '/program', [])
     change = build('replace', '/program/0/image_uuid', uuid)
     assert send(newest, path, empty, change).status == 409
+
+
+def test_patch_media_type_is_refused_before_2_5(client: Client) -> None:
+    client.create_profile('dp1')
+    older, patch = client.at('2.4'), build_replace_patch(enabled=False)
+    answer = older.send('PATCH', '/device_profiles/dp1', patch, headers=PATCH)
+    assert answer.status == 415
+
+
+def test_patch_media_type_is_refused_for_other_bodies(client: Client) -> None:
+    body = {'projects': ['a' * 32]}
+    client.create_profile('dp1')
+    path = '/device_profiles/dp1/access'
+    assert client.at('2.5').send('POST', path, body, headers=PATCH).status == 415
 
 
 @pytest.mark.parametrize(

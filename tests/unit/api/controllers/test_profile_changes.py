@@ -9,9 +9,10 @@ import pytest
 from cyborg_lite.model.arqs.project_limits import ResourceUse
 from tests.builders.patches import build_replace_patch
 from tests.support.api.conversation import (
-    ADMIN,
     NOVA,
     OTHER_MEMBER,
+    OTHER_PROJECT,
+    PROJECT,
     READER,
     Client,
 )
@@ -64,17 +65,6 @@ def test_patch_profile_add_replaces_value(newest: Client) -> None:
     assert (answer.status, answer.json['device_profile']['description']) == (200, 'new')
 
 
-@pytest.mark.parametrize('version', [None, '2.0', '2.1', '2.2', '2.3'])
-def test_patch_profile_before_2_4_returns_405(
-    newest: Client, version: str | None
-) -> None:
-    older = newest.as_(ADMIN)
-    older.version = version
-    answer = older.patch('/device_profiles/dp1', build_replace_patch(name='dp2'))
-    assert answer.status == 405
-    assert answer.headers['Allow'] == 'GET, HEAD, DELETE'
-
-
 @pytest.mark.parametrize(
     'body',
     [
@@ -113,28 +103,6 @@ def test_patch_profile_invalid_changes_nothing(newest: Client, body: Any) -> Non
     assert newest.get('/device_profiles/dp1').json == before
 
 
-@pytest.mark.parametrize(
-    ('patch', 'reason'),
-    [
-        ([{'op': 'add', 'path': 'name', 'value': 'b'}], 'the path name does not exist'),
-        (build_replace_patch(uuid='b'), 'uuid cannot be changed'),
-        (build_replace_patch(name='b') * 2, '/name is repeated'),
-        (build_replace_patch(**{'groups/0': GROUP}), 'groups/0 cannot be changed'),
-        (build_replace_patch(enabled='no'), 'enabled must be true or false'),
-    ],
-)
-def test_patch_profile_error_names_reason(
-    newest: Client, patch: Any, reason: str
-) -> None:
-    assert reason in newest.patch('/device_profiles/dp1', patch).fault
-
-
-def test_patch_profile_unknown_returns_404(newest: Client) -> None:
-    assert (
-        newest.patch('/device_profiles/x', build_replace_patch(name='y')).status == 404
-    )
-
-
 def test_show_profile_by_former_name(newest: Client) -> None:
     newest.patch('/device_profiles/dp1', build_replace_patch(name='dp2'))
     nova = newest.as_(READER, '2.0')
@@ -145,21 +113,7 @@ def test_show_profile_by_former_name(newest: Client) -> None:
     assert newest.create_arqs('dp1')[0]['device_profile_name'] == 'dp2'
     body = [{'name': 'dp1', 'groups': [GROUP]}]
     answer = newest.post('/device_profiles', body)
-    assert (answer.status, answer.fault) == (
-        409,
-        'Device profile dp1 already exists.',
-    )
-
-
-def test_create_arqs_disabled_profile_is_refused(newest: Client) -> None:
-    before = newest.create_arqs()
-    newest.patch('/device_profiles/dp1', build_replace_patch(enabled=False))
-    body = {'device_profile_name': 'dp1'}
-    answer = newest.at('2.0').post('/accelerator_requests', body)
-    assert answer.status == 409
-    assert 'dp1 is disabled' in answer.fault
-    uuid = before[0]['uuid']
-    assert newest.get(f'/accelerator_requests/{uuid}').status == 200
+    assert (answer.status, answer.fault) == (409, 'Device profile dp1 already exists.')
 
 
 @pytest.mark.parametrize(
@@ -280,3 +234,38 @@ def test_private_profile_is_hidden_from_other_projects(private: Client) -> None:
         assert patch_again.post('/accelerator_requests', body).status == 404
     assert patch_again.get('/device_profiles/dp1').status == 404
     assert len(private.get('/device_profiles').json['device_profiles']) == 1
+
+
+def test_access_projects_are_added_and_removed(private: Client) -> None:
+    path = '/device_profiles/dp1/access'
+    assert private.get(path).json == {'projects': []}
+    answer = private.post(path, {'projects': [OTHER_PROJECT, PROJECT]})
+    assert answer.status == 200
+    assert answer.json == {'projects': [OTHER_PROJECT, PROJECT]}
+    assert private.as_(OTHER_MEMBER).get('/device_profiles/dp1').status == 200
+    assert len(private.as_(OTHER_MEMBER).create_arqs()) == 1
+    assert private.delete(f'{path}?value={OTHER_PROJECT}').status == 204
+    assert private.get(path).json == {'projects': [PROJECT]}
+    assert private.as_(OTHER_MEMBER).get('/device_profiles/dp1').status == 404
+
+
+@pytest.mark.parametrize(
+    'body',
+    [[], {}, {'projects': []}, {'projects': 'x'}, {'projects': [5]},
+     {'projects': ['']}, {'projects': ['x' * 65]}, {'projects': ['a,b']},
+     {'projects': ['a\n']}],
+)  # fmt: skip
+def test_access_invalid_list_returns_400(private: Client, body: Any) -> None:
+    path = '/device_profiles/dp1/access'
+    assert private.post(path, body).status == 400
+    assert private.get(path).json == {'projects': []}
+
+
+@pytest.mark.parametrize('arguments', ['', '?value=', '?value=,', '?name=x'])
+def test_access_delete_without_projects_returns_400(
+    private: Client, arguments: str
+) -> None:
+    path = '/device_profiles/dp1/access'
+    private.post(path, {'projects': [PROJECT]})
+    assert private.delete(path + arguments).status == 400
+    assert private.get(path).json == {'projects': [PROJECT]}

@@ -1,49 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the explanation of device profiles, and of impossible profiles."""
+"""Explanations and capacities of device profiles, and impossible profiles."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from cyborg_lite.api.app import assemble
 from cyborg_lite.errors.profiles import ImpossibleDeviceProfile
-from cyborg_lite.model.capacity.explanations import ProviderCapacity, ReasonCode
+from cyborg_lite.model.capacity.explanations import ReasonCode
 from cyborg_lite.model.devices.cleaning import CleanState, UncleanUnit
-from tests.support.api.conductor import LocalConductor
-from tests.support.api.conversation import ADMIN, Client, build_configuration
+from tests.builders.stock import build_provider
+from tests.support.api.conversation import Client
 
 PATH = '/device_profiles/dp1/explain'
+CAPACITY = '/device_profiles/dp1/capacity'
 TWO = {'resources:PGPU': '2'}
-
-
-def card(host: str, **fields: Any) -> ProviderCapacity:
-    name = f'{host}_0000:3b:00.0'
-    return ProviderCapacity(
-        **{
-            'rp_uuid': name,
-            'name': name,
-            'hostname': host,
-            'resource_class': 'PGPU',
-            'traits': frozenset({'CUSTOM_T4'}),
-            'total': 1,
-            'free': 1,
-            'free_handles': 1,
-            **fields,
-        }
-    )
-
-
-def stock_up(client: Client, *stock: ProviderCapacity) -> None:
-    """Have the conductor explain profiles with these providers."""
-    client.conductor.stock_up(stock)
 
 
 @pytest.fixture
 def newest(client: Client) -> Client:
     """Return a client of a service with two hosts, one of them in maintenance."""
-    closed = {'closed': ReasonCode.MAINTENANCE, 'closed_text': 'In maintenance: a fan.'}
-    stock_up(client, card('compute-1'), card('compute-2', **closed))
+    closed: dict[str, Any] = {
+        'closed': ReasonCode.MAINTENANCE,
+        'closed_text': 'In maintenance: a fan.',
+    }
+    client.conductor.stock_up(
+        [build_provider('compute-1'), build_provider('compute-2', **closed)]
+    )
     client.create_profile('dp1', {'resources:PGPU': '1', 'trait:CUSTOM_T4': 'required'})
     return client.at('2.4')
 
@@ -56,23 +39,13 @@ def test_explain_lists_all_hosts(newest: Client) -> None:
     assert explanation['verdict'] == 'fits'
     assert explanation['warnings'] == []
     fitting, closed = explanation['hosts']
-    assert fitting == {
-        'hostname': 'compute-1',
-        'fits': True,
-        'groups': [{'group': 0, 'fits': True, 'reasons': []}],
-        'reasons': [],
-    }
+    assert (fitting['hostname'], fitting['fits']) == ('compute-1', True)
+    assert fitting['groups'] == [{'group': 0, 'fits': True, 'reasons': []}]
     assert closed['fits'] is False
-    assert closed['groups'][0]['reasons'] == [
-        {
-            'code': 'maintenance',
-            'text': 'In maintenance: a fan.',
-            'group': 0,
-            'resource_class': 'PGPU',
-            'traits': [],
-            'providers': ['compute-2_0000:3b:00.0'],
-        }
-    ]
+    (reason,) = closed['groups'][0]['reasons']
+    assert (reason['code'], reason['group']) == ('maintenance', 0)
+    assert reason['text'] == 'In maintenance: a fan.'
+    assert reason['providers'] == ['compute-2_0000:3b:00.0']
 
 
 @pytest.mark.parametrize('body', [None, {}])
@@ -93,19 +66,15 @@ def test_explain_names_unit_that_is_cleaned(client: Client) -> None:
         '',
         datetime.now(UTC),
     )
-    stock_up(client, card('compute-1', free=0, free_handles=0, unclean=(unit,)))
+    client.conductor.stock_up(
+        [build_provider('compute-1', free=0, free_handles=0, unclean=(unit,))]
+    )
     client.create_profile('dp1', {'resources:PGPU': '1'})
     explanation = client.at('2.4').post(PATH).json
     assert explanation['verdict'] == 'not-now'
     ((reason,),) = [group['reasons'] for group in explanation['hosts'][0]['groups']]
     assert reason['code'] == 'no-free-unit'
     assert '0000:c2:00.0 is being cleaned, at step 1/2 sanitize' in reason['text']
-
-
-def test_explain_by_uuid(newest: Client) -> None:
-    uuid = newest.get('/device_profiles/dp1').json['device_profile']['uuid']
-    explanation = newest.post(f'/device_profiles/{uuid}/explain').json
-    assert explanation['device_profile_uuid'] == uuid
 
 
 def test_explain_warns_of_impossible_groups(newest: Client) -> None:
@@ -116,32 +85,18 @@ def test_explain_warns_of_impossible_groups(newest: Client) -> None:
     assert explanation['warnings'][0]['group'] == 0
 
 
-@pytest.mark.parametrize(
-    ('version', 'path', 'body', 'status'),
-    [
-        ('2.3', PATH, None, 406),
-        ('2.4', '/device_profiles/nobody/explain', None, 404),
-        ('2.4', f'{PATH}/x', None, 404),
-        ('2.4', f'{PATH}?host=x', None, 400),
-        ('2.4', PATH, [], 400),
-    ],
-)
-def test_explain_invalid_request_is_refused(
-    newest: Client, version: str, path: str, body: Any, status: int
-) -> None:
-    assert newest.at(version).post(path, body).status == status
+def test_explain_invalid_request_is_refused(newest: Client) -> None:
+    assert newest.post(PATH, []).status == 400
 
 
 @pytest.fixture
-def strict() -> Client:
+def strict(client: Client) -> Client:
     """Return a client of a service that has a profile, and refuses all others."""
-    conductor = LocalConductor()
-    Client(conductor).create_profile('dp1', {'resources:PGPU': '1'})
-    conductor.calls.clear()
+    client.create_profile('dp1', {'resources:PGPU': '1'})
+    client.conductor.calls.clear()
     refusal = ImpossibleDeviceProfile(name='two', reason='the largest has 1.')
-    conductor.answers |= dict.fromkeys(CHANGES, refusal)
-    conf = build_configuration(refuse_impossible_profiles=True)
-    return Client(conductor, assemble(conf, conductor.client), dict(ADMIN), '2.4')
+    client.conductor.answers |= dict.fromkeys(CHANGES, refusal)
+    return client.configure(refuse_impossible_profiles=True).at('2.4')
 
 
 CHANGES = ('create_device_profiles', 'change_device_profile')
@@ -167,8 +122,8 @@ def test_create_profile_impossible_is_accepted_by_default(newest: Client) -> Non
 
 
 def test_explain_warns_of_many_candidates(newest: Client) -> None:
-    stock_up(
-        newest, *[card('compute-1', rp_uuid=f'gpu{number}') for number in range(8)]
+    newest.conductor.stock_up(
+        [build_provider('compute-1', rp_uuid=f'gpu{number}') for number in range(8)]
     )
     newest.create_profile('eight', *[{'resources:PGPU': '1'}] * 8)
     path = '/device_profiles/eight/explain'
@@ -187,11 +142,13 @@ def test_explain_warns_of_many_candidates(newest: Client) -> None:
 
 
 def test_explain_warns_of_mdevs_that_nova_drops(newest: Client) -> None:
-    closed = {
+    closed: dict[str, Any] = {
         'closed_for_guest': ReasonCode.MDEV_NOT_ATTACHED,
         'closed_for_guest_text': 'Upgrade Nova.',
     }
-    stock_up(newest, card('compute-1'), card('compute-2', **closed))
+    newest.conductor.stock_up(
+        [build_provider('compute-1'), build_provider('compute-2', **closed)]
+    )
     explanation = newest.at('2.6').post(PATH).json
     assert explanation['verdict'] == 'fits'
     (warning,) = explanation['warnings']
@@ -199,3 +156,41 @@ def test_explain_warns_of_mdevs_that_nova_drops(newest: Client) -> None:
     assert warning['text'].startswith('Nova drops the mdevs of 1 of 2 providers')
     assert warning['providers'] == ['compute-2_0000:3b:00.0']
     assert newest.at('2.5').post(PATH).json['warnings'] == []
+
+
+@pytest.fixture
+def stock(client: Client) -> Client:
+    """Return a client of a service with two hosts."""
+    client.conductor.stock_up(
+        [build_provider('compute-1', 5), build_provider('compute-2', 2)]
+    )
+    client.create_profile('dp1', {'resources:PGPU': '2', 'trait:CUSTOM_T4': 'required'})
+    return client.at('2.7')
+
+
+def test_capacity_counts_servers_of_hosts_and_in_all(stock: Client) -> None:
+    answer = stock.get(CAPACITY)
+    assert answer.status == 200
+    capacity = answer.json
+    assert capacity['device_profile_name'] == 'dp1'
+    assert (capacity['servers'], capacity['is_exact']) == (3, True)
+    assert (capacity['warnings'], capacity['alternatives']) == ([], [])
+    assert capacity['shortage'] == {
+        'groups': [0],
+        'resource_classes': ['PGPU'],
+        'traits': ['CUSTOM_T4'],
+        'hosts': 2,
+        'text': 'Group 0 runs out first on 2 hosts.',
+    }
+    first, second = capacity['hosts']
+    assert (first['hostname'], first['servers']) == ('compute-1', 2)
+    assert first['shortage']['text'].startswith('1 of 5 free units are left')
+    assert (second['hostname'], second['servers']) == ('compute-2', 1)
+
+
+def test_capacity_of_one_host(stock: Client) -> None:
+    capacity = stock.get(f'{CAPACITY}?hostname=compute-2').json
+    assert [host['hostname'] for host in capacity['hosts']] == ['compute-2']
+    assert capacity['servers'] == 1
+    empty = stock.get(f'{CAPACITY}?hostname=nobody').json
+    assert (empty['servers'], empty['hosts'], empty['shortage']) == (0, [], None)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the use of units at microversion 2.7."""
+"""Tests of the use of units, of limits and of device types at microversion 2.7."""
 
 from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from cyborg_lite.model.arqs.usages import UnitUsage, UsageQuery, UsageReport
+from cyborg_lite.model.capacity.device_types import DeviceType
+from tests.builders.device_rows import add_deployable
 from tests.support.api.conversation import (
     ADMIN,
     MEMBER,
@@ -25,11 +28,6 @@ START, END = (
 
 
 @pytest.fixture
-def admin(client: Client) -> Client:
-    return client.as_(ADMIN, '2.7')
-
-
-@pytest.fixture
 def reader(client: Client) -> Client:
     return client.as_(READER, '2.7')
 
@@ -39,10 +37,10 @@ def list_queries(client: Client) -> list[UsageQuery]:
     return client.conductor.list_arguments('sum_usages', 'query')
 
 
-def test_usages_of_month_are_unit_hours(admin: Client) -> None:
+def test_usages_of_month_are_unit_hours(newest: Client) -> None:
     usage = UnitUsage(PROJECT, 'PGPU', 'gpu', 5_400_000)
-    admin.conductor.answers['sum_usages'] = UsageReport((usage,), END)
-    body = admin.get(f'/usages?{MONTH}').json
+    newest.conductor.answers['sum_usages'] = UsageReport((usage,), END)
+    body = newest.get(f'/usages?{MONTH}').json
     assert (body['start'], body['end']) == (
         '2026-10-01T00:00:00+00:00',
         '2026-11-01T00:00:00+00:00',
@@ -55,7 +53,7 @@ def test_usages_of_month_are_unit_hours(admin: Client) -> None:
             'unit_hours': 1.5,
         }
     ]
-    assert list_queries(admin) == [UsageQuery(START, END, None)]
+    assert list_queries(newest) == [UsageQuery(START, END, None)]
 
 
 def test_usages_of_reader_are_of_own_project(reader: Client) -> None:
@@ -73,18 +71,18 @@ def test_usages_of_other_project_need_admin(reader: Client) -> None:
     assert query.project_id == OTHER_PROJECT
 
 
-def test_usages_default_is_last_30_days(admin: Client) -> None:
+def test_usages_default_is_last_30_days(newest: Client) -> None:
     now = int(datetime.now(UTC).timestamp() * 1000)
-    assert admin.get('/usages').status == 200
-    (query,) = list_queries(admin)
+    assert newest.get('/usages').status == 200
+    (query,) = list_queries(newest)
     assert query.end - query.start == 30 * DAY_MS
     assert now <= query.end < now + DAY_MS
 
 
-def test_usages_time_with_offset_is_converted(admin: Client) -> None:
+def test_usages_time_with_offset_is_converted(newest: Client) -> None:
     offset = quote('2026-10-01T02:00:00+02:00')
-    assert admin.get(f'/usages?start={offset}&end=2026-11-01').status == 200
-    assert list_queries(admin) == [UsageQuery(START, END, None)]
+    assert newest.get(f'/usages?start={offset}&end=2026-11-01').status == 200
+    assert list_queries(newest) == [UsageQuery(START, END, None)]
 
 
 @pytest.mark.parametrize(
@@ -102,12 +100,11 @@ def test_usages_time_with_offset_is_converted(admin: Client) -> None:
         'start=2026-10-01&start=2026-10-02',
         'project_id=',
         'project_id=%00',
-        'begin=2026-10-01',
     ],
 )
-def test_usages_invalid_argument_is_400(admin: Client, arguments: str) -> None:
-    assert admin.get(f'/usages?{arguments}').status == 400
-    assert list_queries(admin) == []
+def test_usages_invalid_argument_is_400(newest: Client, arguments: str) -> None:
+    assert newest.get(f'/usages?{arguments}').status == 400
+    assert list_queries(newest) == []
 
 
 def test_limits_show_use_of_project(client: Client) -> None:
@@ -122,4 +119,51 @@ def test_limits_show_use_of_project(client: Client) -> None:
         {'resource': 'class:PGPU', 'limit': -1, 'used': 2},
         {'resource': 'unbound_requests', 'limit': 100, 'used': 2},
     ]
-    assert member.at('2.6').get('/limits').status == 406
+
+
+# Any: JSON.
+def read_types(client: Client) -> list[dict[str, Any]]:
+    answer = client.at('2.7').get('/device_types')
+    assert answer.status == 200, answer.body
+    types: list[dict[str, Any]] = answer.json['device_types']
+    return types
+
+
+@pytest.mark.parametrize(
+    ('availability', 'persona', 'units', 'expected'),
+    [
+        ('none', READER, 3, (None, None)),
+        ('yes-no', READER, 3, (True, None)),
+        ('yes-no', READER, 0, (False, None)),
+        ('number', READER, 3, (True, 3)),
+        ('none', ADMIN, 3, (True, 3)),
+    ],
+)
+def test_option_decides_what_users_read(
+    client: Client,
+    availability: str,
+    persona: dict[str, str],
+    units: int,
+    expected: tuple[bool | None, int | None],
+) -> None:
+    item = DeviceType('GPU', '10de', 'A100', 'PGPU', '', 81920, ('gpu',), units)
+    client.conductor.answers['list_device_types'] = (item,)
+    service = client.configure(device_type_availability=availability)
+    (record,) = read_types(service.as_(persona))
+    assert record['description'] == 'one 80 GB A100'
+    assert record['device_profiles'] == ['gpu']
+    assert (record['is_available'], record['free_units']) == expected
+
+
+def test_user_sees_types_of_own_profiles(client: Client) -> None:
+    add_deployable(client.conductor.database, resource_class='FPGA')
+    user = client.as_(READER)
+    assert [item['device_profiles'] for item in read_types(client)] == [[]]
+    assert read_types(user) == []
+    client.create_profile('fpga', {'resources:FPGA': '1'})
+    assert [item['device_profiles'] for item in read_types(user)] == [['fpga']]
+    for path, value in (('/is_public', False), ('/enabled', False)):
+        change = {'op': 'replace', 'path': path, 'value': value}
+        client.at('2.7').patch('/device_profiles/fpga', [change])
+        assert read_types(user) == []
+        assert len(read_types(client)) == 1

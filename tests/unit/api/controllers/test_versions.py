@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the version documents and of the paths of the API."""
+"""Tests of the version documents, the API document and the paths of the API."""
 
 import pytest
 
@@ -54,34 +54,35 @@ def test_version_documents_ignore_version_and_arguments(anonymous: Client) -> No
 
 
 @pytest.mark.parametrize(
-    'path',
+    ('path', 'segment'),
     [
-        '/v1',
-        '/v3',
-        '/v2.json',
-        '/v2/device_profiles.json',
-        '/v2/Devices',
-        '/v2/foo',
-        '/v2//devices',
-        '/v2/devices//',
-        '//',
-        '//v2',
-        '/foo',
-        '/v2/v2',
-        '/v2/_route',
-        '/v2/backing',
-        '/v2/get',
-        '/accelerators',
-        '/accelerator/accelerator/v2',
-        '/index',
-        '/favicon.ico',
+        ('/v1', 'v1'),
+        ('/v3', 'v3'),
+        ('/v2.json', 'v2.json'),
+        ('/v2/device_profiles.json', 'device_profiles.json'),
+        ('/v2/Devices', 'Devices'),
+        ('/v2/foo', 'foo'),
+        ('/foo/bar', 'foo'),
+        ('/v2/devices/u/foo', 'foo'),
+        ('/v2//devices', ''),
+        ('/v2/devices//', ''),
+        ('//', ''),
+        ('//v2', ''),
+        ('/v2/v2', 'v2'),
+        ('/v2/_route', '_route'),
+        ('/v2/backing', 'backing'),
+        ('/v2/get', 'get'),
+        ('/accelerators', 'accelerators'),
+        ('/accelerator/accelerator/v2', 'accelerator'),
+        ('/index', 'index'),
+        ('/favicon.ico', 'favicon.ico'),
     ],
 )
-def test_unknown_path_returns_404(client: Client, path: str) -> None:
+def test_unknown_path_returns_404(client: Client, path: str, segment: str) -> None:
     client.prefix = ''
     answer = client.get(path)
     assert answer.status == 404
-    assert 'not found' in answer.fault
+    assert f'{segment} not found' in answer.fault
 
 
 @pytest.mark.parametrize(
@@ -121,18 +122,29 @@ def test_head_returns_no_body(client: Client, path: str) -> None:
     assert short.headers['Content-Length'] == str(len(full.body))
 
 
-@pytest.mark.parametrize('method', ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-@pytest.mark.parametrize('path', ['/', '/v2', '/v2/'])
-def test_version_documents_other_method_returns_405(
-    client: Client, method: str, path: str
+@pytest.mark.parametrize('prefix', ['', '/accelerator'])
+def test_document_needs_no_token(client: Client, prefix: str) -> None:
+    anonymous = client.as_({})
+    anonymous.prefix = prefix
+    answer = anonymous.get('/v2/openapi.json')
+    assert answer.status == 200
+    assert answer.headers['Content-Type'] == 'application/json'
+    assert answer.json['openapi'] == '3.1.0'
+    (server,) = answer.json['servers']
+    assert server['url'] == f'http://controller:6666{prefix}'
+
+
+def test_document_of_one_or_all_microversions(client: Client) -> None:
+    assert '/v2/services' in client.get('/openapi.json').json['paths']
+    older = client.get('/openapi.json?microversion=2.3').json
+    assert older['info']['version'] == '2.3'
+    assert '/v2/services' not in older['paths']
+
+
+@pytest.mark.parametrize('version', ['2.99', 'latest', '2', '%00'])
+def test_document_unsupported_microversion_returns_400(
+    client: Client, version: str
 ) -> None:
-    client.prefix = ''
-    answer = client.send(method, path)
-    assert (answer.status, answer.headers['Allow']) == (405, 'GET, HEAD')
-
-
-def test_method_argument_is_refused(client: Client) -> None:
-    """The REST controllers of Pecan support such an argument."""
-    client.create_profile('dp1')
-    assert client.get('/device_profiles/dp1?_method=delete').status == 400
-    assert client.conductor.profiles
+    answer = client.get(f'/openapi.json?microversion={version}')
+    assert answer.status == 400
+    assert '2.0 to 2.7' in answer.fault

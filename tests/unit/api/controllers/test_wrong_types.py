@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator
 from typing import Any, Final
-from uuid import uuid4
 
 import pytest
 
@@ -14,6 +13,7 @@ from cyborg_lite.api.microversion import MAXIMUM
 from cyborg_lite.api.openapi.routes import Route, list_routes
 from cyborg_lite.errors.registry import find_code
 from cyborg_lite.errors.requests import InvalidBody
+from tests.support.api.calls import build_path
 from tests.support.api.conversation import NOVA, Client
 
 _VALUES: Final[tuple[Any, ...]] = (None, True, 5, 1.5, 'x', [], {}, [{}], {'x': None})
@@ -60,8 +60,7 @@ def list_wrong_bodies(route: Route) -> Iterator[tuple[Any, Place]]:
 def test_wrong_type_is_named_in_words_of_json(client: Client, route: Route) -> None:
     newest = client.at(str(MAXIMUM))
     newest.headers['X-Service-Roles'] = NOVA['X-Service-Roles']
-    names = ('uuid', 'same_uuid', 'device_profile', 'name')
-    path = route.path.removeprefix('/v2').format(**dict.fromkeys(names, str(uuid4())))
+    path = build_path(route)
     for body, place in list_wrong_bodies(route):
         answer = newest.send(route.method, path, raw=json.dumps(body).encode())
         if answer.status != 400:

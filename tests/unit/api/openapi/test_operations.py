@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the documented operations."""
+"""Tests of the documented operations, parameters and responses."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 
 from cyborg_lite.api.microversion import MAXIMUM, V2_4, V2_5, Microversion
 from cyborg_lite.api.openapi import document
-from tests.support.api.api_document import find_operation
+from tests.support.api.api_document import find_operation, load_document
 
 
 def test_request_body_optional_is_documented() -> None:
@@ -87,3 +87,48 @@ def test_every_patch_accepts_patch_media_type() -> None:
         and [*operation['requestBody']['content']] != ['application/json-patch+json']
     }
     assert exceptions == NO_LIST_OF_CHANGES
+
+
+def test_filters_are_pairs() -> None:
+    arguments = {
+        parameter.get('name'): parameter for parameter in _arguments('/deployables')
+    }
+    fields = arguments['filters.field']['schema']['items']['enum']
+    assert {'limit', 'name', 'parent_uuid'} <= set(fields)
+    assert arguments['filters.value']['schema']['type'] == 'array'
+    assert 'filters.field' not in {
+        parameter.get('name') for parameter in _arguments('/services')
+    }
+
+
+def _arguments(path: str) -> list[dict[str, Any]]:
+    parameters: list[dict[str, Any]] = find_operation('get', path)['parameters']
+    return parameters
+
+
+def test_version_header_lists_versions() -> None:
+    headers = [
+        load_document(version)['components']['parameters']['OpenStack-API-Version']
+        for version in (None, V2_4)
+    ]
+    assert headers[0]['schema']['enum'][-1] == 'accelerator latest'
+    assert headers[1]['schema']['enum'] == ['accelerator 2.4']
+    assert [parameter['required'] for parameter in headers] == [False, True]
+
+
+def test_fields_lists_those_of_the_microversion() -> None:
+    for version, has_arqs in ((V2_4, None), (V2_5, True)):
+        operation = load_document(version)['paths']['/v2/devices']['get']
+        names = [
+            parameter['schema']['items']['enum']
+            for parameter in operation['parameters']
+            if parameter.get('name') == 'fields'
+        ]
+        assert names == [] if has_arqs is None else 'arqs' in names[0]
+
+
+def test_error_responses_have_headers() -> None:
+    shared = load_document(None)['components']['responses']
+    assert 'Retry-After' in shared['ServiceUnavailable']['headers']
+    assert 'Allow' in shared['MethodNotAllowed']['headers']
+    assert 'WWW-Authenticate' in shared['Unauthorized']['headers']

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of filters whose words are known, since microversion 2.5."""
+"""Tests of filters by words and by the start of a name, since microversion 2.5."""
 
 import pytest
 
 from cyborg_lite.api.microversion import MAXIMUM
 from cyborg_lite.api.openapi.routes import list_routes
 from cyborg_lite.model.devices.devices import DeviceStatus
-from tests.builders.device_rows import add_device
+from tests.builders.device_rows import add_deployable, add_device
 from tests.support.api.api_document import load_document
 from tests.support.api.conversation import Client
 from tests.support.api.error_codes import check_code
@@ -52,3 +52,45 @@ def test_list_of_words_selects_objects_with_any(client: Client) -> None:
         answer = client.at('2.5').get(f'/devices?status={query}')
         assert len(answer.json['devices']) == number
     assert client.at('2.4').get(f'/devices?status={words}').json['devices'] == []
+
+
+PATHS = [('/device_profiles', 'device_profiles'), ('/deployables', 'deployables')]
+
+
+@pytest.fixture
+def catalogue(client: Client) -> Client:
+    """Return a client of a service with names that start alike."""
+    for name in ('gpu-a', 'gpu-b', 'fpga'):
+        client.create_profile(name)
+        add_deployable(client.conductor.database, name=name)
+    return client.at('2.5')
+
+
+@pytest.mark.parametrize(('path', 'key'), PATHS)
+def test_prefix_selects_names(catalogue: Client, path: str, key: str) -> None:
+    objects = catalogue.get(f'{path}?name_prefix=gpu-&sort_key=uuid').json[key]
+    assert {item['name'] for item in objects} == {'gpu-a', 'gpu-b'}
+    assert catalogue.get(f'{path}?name_prefix=gpu-c').json[key] == []
+
+
+def test_prefix_and_name_apply_together(catalogue: Client) -> None:
+    path = '/device_profiles?name=gpu-a,fpga&name_prefix=gpu'
+    (profile,) = catalogue.get(path).json['device_profiles']
+    assert profile['name'] == 'gpu-a'
+
+
+@pytest.mark.parametrize(('path', 'key'), PATHS)
+@pytest.mark.parametrize('value', ['', 'x' * 256, '%00'])
+def test_invalid_prefix_is_refused(
+    catalogue: Client, path: str, key: str, value: str
+) -> None:
+    answer = catalogue.get(f'{path}?name_prefix={value}')
+    assert (answer.status, 'name_prefix must' in answer.fault) == (400, True)
+
+
+@pytest.mark.parametrize(('path', 'key'), PATHS)
+def test_older_microversion_does_not_know_prefix(
+    catalogue: Client, path: str, key: str
+) -> None:
+    answer = catalogue.at('2.4').get(f'{path}?name_prefix=gpu')
+    assert (answer.status, 'name_prefix' in answer.fault) == (400, True)
