@@ -21,6 +21,8 @@ from benchmarks.deployment import create_cloud
 from tests.servers import rabbitmq
 from tests.servers.stack import Cloud
 
+Cloud.forks = False
+
 # As in the installation guide.
 _BROKER: Final = {
     'rabbit_quorum_queue': True,

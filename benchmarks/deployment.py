@@ -15,6 +15,8 @@ from tests.servers import rabbitmq
 from tests.servers.databases import fresh_database
 from tests.servers.stack import Cloud
 
+Cloud.forks = False
+
 # As in the systemd units.
 _ALLOCATOR: Final = {
     'MALLOC_ARENA_MAX': '1',

@@ -47,6 +47,8 @@ from cyborg_lite.db.core.tables import Base
 from tests.builders.bound_arqs import add_bound_arqs
 from tests.servers.stack import NOVA, Cloud
 
+Cloud.forks = False
+
 _ARQS: Final = '/v2/accelerator_requests'
 _TICK: Final = os.sysconf('SC_CLK_TCK')
 _BATCH: Final = 5_000

@@ -52,6 +52,8 @@ from tests.builders.bound_arqs import add_bound_arqs
 from tests.builders.reports import HOST, host
 from tests.servers.stack import ADMIN, Cloud
 
+Cloud.forks = False
+
 _CARDS: Final = 8  # per host
 _BATCH: Final = 5_000
 _DEVICES: Final = '/v2/devices'

@@ -25,6 +25,8 @@ from tests.chaos.faulty_cloud import FaultyCloud
 from tests.chaos.files_driver import UNITS
 from tests.servers.stack import Instance, expect
 
+FaultyCloud.forks = False
+
 _BATCH: Final = 400
 _CLASS: Final = 'VGPU'  # of the driver whose handles the host prepares
 _KIB: Final = 1024

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 from devstack.launcher.failure import LaunchFailed
 
@@ -110,13 +110,25 @@ def _start_time(pid: int) -> str:
     return _status(pid)[2]
 
 
+class Process(Protocol):
+    """The part of ``subprocess.Popen`` that a child needs."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...
+
+    def wait(self) -> int: ...
+
+    def send_signal(self, sig: int, /) -> None: ...
+
+
 class Child:
     """A child process with a log file."""
 
     def __init__(self, name: str, log: Path) -> None:
         self.name = name
         self.log = log
-        self._process: subprocess.Popen[bytes] | None = None  # None: not started
+        self._process: Process | None = None  # None: not started
         self._group: Group | None = None
 
     def start(
@@ -132,16 +144,21 @@ class Child:
             (not only the process) exits
         """
         self.log.parent.mkdir(parents=True, exist_ok=True)
+        wrapped = [*([] if survive else _WRAPPER), *command]
+        self._process = self._begin(wrapped, {**os.environ, **(environment or {})})
+        self._group = Group.of(self.name, self._process.pid)
+
+    def _begin(self, command: Sequence[str], environment: dict[str, str]) -> Process:
+        """Return a new process, which leads a process group."""
         with self.log.open('ab') as log:
-            self._process = subprocess.Popen(
-                [*([] if survive else _WRAPPER), *command],
-                env={**os.environ, **(environment or {})},
+            return subprocess.Popen(
+                command,
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-        self._group = Group.of(self.name, self._process.pid)
 
     @property
     def group(self) -> Group:

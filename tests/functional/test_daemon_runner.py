@@ -4,43 +4,56 @@
 import os
 import re
 import signal
-import subprocess
 import sys
-import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from devstack.launcher.processes import Child
+from tests.servers import scripted_daemon
+from tests.servers.forked_child import ForkedChild
+from tests.servers.stack import ROOT
 
-_LIMIT = 60  # seconds until a hanging process is killed and its test fails
+_LIMIT = 60  # seconds after which the wait for an exit fails
 
 
 class RunningDaemon:
     """A daemon process and the lines that it has printed."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
-        self.lines: list[str] = []
+    def __init__(self, child: Child) -> None:
+        self.child = child
+        self._read = 0  # lines up to the last one that a test has waited for
+
+    @property
+    def output(self) -> str:
+        return self.child.log.read_text()
 
     def wait_for(self, pattern: str, times: int = 1) -> list[str]:
-        """Read until ``times`` lines match, and return them."""
-        assert self.process.stdout is not None
-        matches: list[str] = []
-        for line in self.process.stdout:
-            self.lines.append(line)
-            if re.search(pattern, line):
-                matches.append(line)
-            if len(matches) == times:
-                return matches
-        raise AssertionError(f'{pattern} does not occur in:\n{"".join(self.lines)}')
+        """Wait until ``times`` further lines match, and return them."""
 
-    def wait(self) -> int:
-        """Wait for the exit and return the exit status."""
-        assert self.process.stdout is not None
-        self.lines += self.process.stdout
-        return self.process.wait(_LIMIT)
+        def find() -> list[tuple[int, str]]:
+            lines = [*enumerate(self.output.splitlines(), 1)][self._read :]
+            return [item for item in lines if re.search(pattern, item[1])][:times]
+
+        self.child.until(lambda: len(find()) == times)
+        found = find()
+        self._read = found[-1][0]
+        return [line for _, line in found]
+
+    def wait(self) -> int | None:
+        """Wait for the exit of all processes and return the exit status."""
+        deadline = time.monotonic() + _LIMIT
+        while self.child.status is None or self.child.group.members():
+            assert time.monotonic() < deadline, self.output
+            time.sleep(0.01)
+        return self.child.status
+
+    def terminate(self) -> int | None:
+        """Send SIGTERM, wait for the exit and return the exit status."""
+        self.child.signal(signal.SIGTERM)
+        return self.wait()
 
 
 Start = Callable[..., RunningDaemon]
@@ -64,158 +77,114 @@ def config(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def start(config: Path) -> Iterator[Start]:
-    processes: list[subprocess.Popen[str]] = []
+def start(config: Path, backend: str) -> Iterator[Start]:
+    kind = ForkedChild if backend == 'threading' else Child
+    child = kind('talking-daemon', config.with_name('log'))
 
-    def _start(backend: str, workers: int = 1, mode: str = 'normal') -> RunningDaemon:
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                '-m',
-                'tests.servers.scripted_daemon',
-                str(config),
-                str(workers),
-                mode,
-            ],
-            cwd=ROOT,
-            env={**os.environ, 'CYBORG_LITE_CONCURRENCY': backend},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        processes.append(process)
-        guard = threading.Timer(_LIMIT, _kill, (process,))
-        guard.daemon = True
-        guard.start()
-        return RunningDaemon(process)
+    def _start(workers: int = 1, mode: str = 'normal') -> RunningDaemon:
+        command = [sys.executable, '-m', scripted_daemon.__name__, str(config)]
+        environment = {'CYBORG_LITE_CONCURRENCY': backend, 'PYTHONPATH': str(ROOT)}
+        child.start([*command, str(workers), mode], environment)
+        return RunningDaemon(child)
 
     yield _start
-    for process in processes:
-        _kill(process)
-        process.communicate()
-
-
-def _kill(process: subprocess.Popen[str]) -> None:
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
+    child.kill()
 
 
 def test_sigterm_calls_stop_then_wait(start: Start, backend: str) -> None:
-    daemon = start(backend)
+    daemon = start()
     daemon.wait_for('Ready')
-    daemon.process.terminate()
-    assert daemon.wait() == 0
-    calls = [line.split()[0] for line in daemon.lines if f'of {backend}' in line]
+    assert daemon.terminate() == 0
+    calls = re.findall(rf'^(\w+) .*of {backend}$', daemon.output, re.MULTILINE)
     assert calls == ['start', 'stop', 'wait']
 
 
 @pytest.mark.parametrize('workers', [1, 2])
-def test_start_exempts_its_objects_from_collections(
-    start: Start, backend: str, workers: int
-) -> None:
-    daemon = start(backend, workers=workers)
+def test_start_exempts_its_objects_from_collections(start: Start, workers: int) -> None:
+    daemon = start(workers=workers)
     daemon.wait_for('Ready', times=workers)
-    daemon.process.terminate()
-    daemon.wait()
-    assert ''.join(daemon.lines).count('stop frozen=True') == workers
+    daemon.terminate()
+    assert daemon.output.count('stop frozen=True') == workers
 
 
 def test_start_logs_configuration_without_password(
     start: Start, config: Path, backend: str
 ) -> None:
-    daemon = start(backend)
+    daemon = start()
     (line,) = daemon.wait_for('talking-daemon .* on host')
     assert 'transport rabbit://broker:5672/cloud' in line
     assert f'concurrency {backend}' in line
     assert 'workers 1' in line
     assert str(config) in line
-    daemon.process.terminate()
-    daemon.wait()
-    assert 'secret' not in ''.join(daemon.lines)
+    daemon.terminate()
+    assert 'secret' not in daemon.output
 
 
-def test_sighup_reloads_mutable_options(
-    start: Start, config: Path, backend: str
-) -> None:
-    daemon = start(backend)
+def test_sighup_reloads_mutable_options(start: Start, config: Path) -> None:
+    daemon = start()
     daemon.wait_for('Ready')
     config.write_text(f'{config.read_text()}debug = true\n')
-    daemon.process.send_signal(signal.SIGHUP)
+    daemon.child.signal(signal.SIGHUP)
     daemon.wait_for('reload debug=True')
-    daemon.process.terminate()
-    assert daemon.wait() == 0
+    assert daemon.terminate() == 0
 
 
-def test_sighup_invalid_file_keeps_daemon_running(
-    start: Start, config: Path, backend: str
-) -> None:
-    daemon = start(backend)
+def test_sighup_invalid_file_keeps_daemon_running(start: Start, config: Path) -> None:
+    daemon = start()
     daemon.wait_for('Ready')
     config.write_text('no section\n')
-    daemon.process.send_signal(signal.SIGHUP)
+    daemon.child.signal(signal.SIGHUP)
     daemon.wait_for('Cannot reload the configuration')
-    daemon.process.terminate()
-    assert daemon.wait() == 0
+    assert daemon.terminate() == 0
 
 
 def test_sigterm_unfinished_work_exits_after_timeout(
-    start: Start, config: Path, backend: str
+    start: Start, config: Path
 ) -> None:
     text = config.read_text().replace('timeout = 50', 'timeout = 1')
     config.write_text(text)
-    daemon = start(backend, mode='hang')
+    daemon = start(mode='hang')
     daemon.wait_for('Ready')
-    daemon.process.terminate()
-    assert daemon.wait() == 1
-    assert 'Not stopped within 1 s' in ''.join(daemon.lines)
+    assert daemon.terminate() == 1
+    assert 'Not stopped within 1 s' in daemon.output
 
 
-def test_sigterm_during_blocked_start_exits_with_0(start: Start, backend: str) -> None:
+def test_sigterm_during_blocked_start_exits_with_0(start: Start) -> None:
     """The start may wait for an unreachable message bus."""
-    daemon = start(backend, mode='stuck')
+    daemon = start(mode='stuck')
     daemon.wait_for('start in')
-    daemon.process.terminate()
-    assert daemon.wait() == 0
-    output = ''.join(daemon.lines)
+    assert daemon.terminate() == 0
+    output = daemon.output
     assert 'Received SIGTERM during the start' in output
     assert 'Ready' not in output
     assert 'Traceback' not in output
 
 
-def test_sigterm_during_slow_start_stops_daemon(start: Start, backend: str) -> None:
-    daemon = start(backend, mode='slow')
+def test_sigterm_during_slow_start_stops_daemon(start: Start) -> None:
+    daemon = start(mode='slow')
     daemon.wait_for('start in')
-    daemon.process.terminate()
-    assert daemon.wait() == 0
-    assert [line.split()[0] for line in daemon.lines if f'of {backend}' in line][
-        -1
-    ] == ('wait')
+    assert daemon.terminate() == 0
+    assert re.findall(r'^(\w+) in', daemon.output, re.MULTILINE)[-1] == 'wait'
 
 
-def test_sighup_during_start_reloads_afterwards(
-    start: Start, config: Path, backend: str
-) -> None:
-    daemon = start(backend, mode='signalled')
+def test_sighup_during_start_reloads_afterwards(start: Start, config: Path) -> None:
+    daemon = start(mode='signalled')
     daemon.wait_for('Ready')
     daemon.wait_for('reload')
-    daemon.process.terminate()
-    assert daemon.wait() == 0
+    assert daemon.terminate() == 0
 
 
-def test_start_failure_logs_reason_without_traceback(
-    start: Start, backend: str
-) -> None:
-    daemon = start(backend, mode='refuse')
+def test_start_failure_logs_reason_without_traceback(start: Start) -> None:
+    daemon = start(mode='refuse')
     assert daemon.wait() == 1
-    output = ''.join(daemon.lines)
+    output = daemon.output
     assert 'Cannot start: It is Monday. Correct the configuration,' in output
     assert 'Traceback' not in output
 
 
 @pytest.mark.parametrize('workers', [1, 2])
 def test_unusable_lock_path_delays_ready(
-    start: Start, backend: str, config: Path, workers: int
+    start: Start, config: Path, workers: int
 ) -> None:
     """Otherwise the daemon would say that it is ready, and fail each call."""
     file = config.with_name('file')
@@ -225,75 +194,69 @@ def test_unusable_lock_path_delays_ready(
         f'[oslo_concurrency]\nlock_path = {file}/locks\n'
     )
     config.write_text(config.read_text() + text)
-    daemon = start(backend, workers=workers)
+    daemon = start(workers=workers)
     lines = daemon.wait_for('Not ready: .* lock_path: the daemon cannot', workers)
     assert all('Not a directory' in line for line in lines)
-    assert 'Ready.' not in ''.join(daemon.lines)
+    assert 'Ready.' not in daemon.output
     file.unlink()
     daemon.wait_for('Ready', times=workers)
-    daemon.process.terminate()
-    assert daemon.wait() == 0
+    assert daemon.terminate() == 0
 
 
-def test_workers_each_run_their_own_daemon(start: Start, backend: str) -> None:
-    daemon = start(backend, workers=2)
+def test_workers_each_run_their_own_daemon(start: Start) -> None:
+    daemon = start(workers=2)
     daemon.wait_for('Ready', times=2)
-    daemon.process.terminate()
-    assert daemon.wait() == 0
-    output = ''.join(daemon.lines)
+    assert daemon.terminate() == 0
+    output = daemon.output
     started = set(re.findall(r'start in (\d+)', output))
     assert len(started) == 2
-    assert str(daemon.process.pid) not in started
+    assert str(daemon.child.group.pid) not in started
     assert set(re.findall(r'wait in (\d+)', output)) == started
 
 
 def list_starts(daemon: RunningDaemon) -> list[int]:
-    return [int(pid) for pid in re.findall(r'start in (\d+)', ''.join(daemon.lines))]
+    return [int(pid) for pid in re.findall(r'start in (\d+)', daemon.output)]
 
 
-def test_killed_worker_is_replaced(start: Start, backend: str) -> None:
-    daemon = start(backend, workers=2)
+def test_killed_worker_is_replaced(start: Start) -> None:
+    daemon = start(workers=2)
     daemon.wait_for('Ready', times=2)
     killed = list_starts(daemon)[0]
     os.kill(killed, signal.SIGKILL)
     (line,) = daemon.wait_for('Workers have ended')
     assert f'{killed}: -9' in line
     daemon.wait_for('Ready')
-    daemon.process.terminate()
-    assert daemon.wait() == 0
+    assert daemon.terminate() == 0
     assert len(set(list_starts(daemon))) == 3
 
 
-def test_workers_end_with_killed_parent(start: Start, backend: str) -> None:
-    daemon = start(backend, workers=2)
+def test_workers_end_with_killed_parent(start: Start) -> None:
+    daemon = start(workers=2)
     daemon.wait_for('Ready', times=2)
-    daemon.process.kill()
+    daemon.child.signal(signal.SIGKILL)
     assert daemon.wait() == -signal.SIGKILL  # at the end of the workers' output
-    assert ''.join(daemon.lines).count('wait in') == 2
+    assert daemon.output.count('wait in') == 2
 
 
-def test_sighup_reloads_each_worker(start: Start, config: Path, backend: str) -> None:
-    daemon = start(backend, workers=2)
+def test_sighup_reloads_each_worker(start: Start, config: Path) -> None:
+    daemon = start(workers=2)
     daemon.wait_for('Ready', times=2)
     config.write_text(f'{config.read_text()}debug = true\n')
-    daemon.process.send_signal(signal.SIGHUP)
+    daemon.child.signal(signal.SIGHUP)
     daemon.wait_for('reload debug=True', times=2)
-    daemon.process.terminate()
-    assert daemon.wait() == 0
+    assert daemon.terminate() == 0
 
 
-def test_worker_that_cannot_start_lets_parent_stop(start: Start, backend: str) -> None:
-    daemon = start(backend, workers=2, mode='refuse')
+def test_worker_that_cannot_start_lets_parent_stop(start: Start) -> None:
+    daemon = start(workers=2, mode='refuse')
     daemon.wait_for('Workers have ended')
-    daemon.process.terminate()
-    daemon.wait()
-    assert 'Cannot start: It is Monday.' in ''.join(daemon.lines)
+    daemon.terminate()
+    assert 'Cannot start: It is Monday.' in daemon.output
 
 
-def test_sigusr2_prints_stacks_and_continues(start: Start, backend: str) -> None:
-    daemon = start(backend)
+def test_sigusr2_prints_stacks_and_continues(start: Start) -> None:
+    daemon = start()
     daemon.wait_for('Ready')
-    daemon.process.send_signal(signal.SIGUSR2)
+    daemon.child.signal(signal.SIGUSR2)
     daemon.wait_for('most recent call first')
-    daemon.process.terminate()
-    assert daemon.wait() == 0
+    assert daemon.terminate() == 0

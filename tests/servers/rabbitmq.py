@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual host on a real RabbitMQ for one test run.
+"""Virtual hosts on a real RabbitMQ.
 
 CYBORG_LITE_TEST_RABBITMQ is the URL of the broker. If `rabbitmqctl` is usable, each
-run has its own virtual host; otherwise runs share the one in the URL and must not
+test has its own virtual host; otherwise tests share the one in the URL and must not
 overlap. A test whose broker does not answer is skipped, but fails if
 CYBORG_LITE_TEST_REQUIRE_SERVERS is 1.
+
+`rabbitmqctl` needs a second of CPU time. So one call creates the virtual hosts of
+several tests, and one deletes those of this process at its end.
 """
 
+import atexit
 import fcntl
+import json
 import os
 import shutil
 import socket
@@ -26,28 +31,46 @@ from tests.servers.databases import REQUIRED
 
 _VARIABLE: Final = 'CYBORG_LITE_TEST_RABBITMQ'
 _DEFAULT: Final = 'rabbit://guest:guest@127.0.0.1:5672/'
+_CREATE: Final = """
+[begin
+    Name = list_to_binary(N),
+    rabbit_vhost:add(Name, <<"test">>),
+    rabbit_auth_backend_internal:set_permissions(
+        <<"{user}">>, Name, <<".*">>, <<".*">>, <<".*">>, <<"test">>)
+end || N <- {names}].
+"""
+_DELETE: Final = '[rabbit_vhost:delete(list_to_binary(N), <<"test">>) || N <- {names}].'
+_BATCH: Final = 6
+
+_unused: list[str] = []
 
 
 @contextmanager
 def virtual_host() -> Iterator[str]:
-    """Create a virtual host, yield its transport URL, and delete it."""
+    """Yield the transport URL of a virtual host without queues."""
     url = os.environ.get(_VARIABLE, _DEFAULT)
     if not _answers(url):
         reason = f'no RabbitMQ answers at {urlsplit(url).hostname}; see {_VARIABLE}'
         if os.environ.get(REQUIRED) == '1':
             pytest.fail(reason)
         pytest.skip(reason)
-    name = f'cyborg-lite-{uuid.uuid4().hex[:12]}'
-    if control('add_vhost', name):
-        try:
-            user = urlsplit(url).username or 'guest'
-            control('set_permissions', '-p', name, user, '.*', '.*', '.*')
-            yield urlunsplit(urlsplit(url)._replace(path=f'/{name}'))
-        finally:
-            control('delete_vhost', name)
+    user = urlsplit(url).username or 'guest'
+    if _unused or _create_virtual_hosts(user):
+        yield urlunsplit(urlsplit(url)._replace(path=f'/{_unused.pop()}'))
     else:
         with _alone():
             yield url
+
+
+def _create_virtual_hosts(user: str) -> bool:
+    """Create unused virtual hosts; return False if `rabbitmqctl` cannot do it."""
+    names = [f'cyborg-lite-{uuid.uuid4().hex[:12]}' for _ in range(_BATCH)]
+    text = json.dumps(names)
+    if not control('eval', _CREATE.format(user=user, names=text)):
+        return False
+    _unused.extend(names)
+    atexit.register(control, 'eval', _DELETE.format(names=text))
+    return True
 
 
 def _answers(url: str) -> bool:

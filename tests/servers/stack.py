@@ -8,8 +8,7 @@
         cloud.start('conductor', name='c1')
         cloud.start('agent')
         cloud.start('api', workers=2)
-        instance = cloud.boot('FPGA')
-        cloud.until(instance.is_resolved)
+        instance = cloud.boot_bound('FPGA')
 
 Each daemon is a process with its own log; ``Child`` has ``end`` (SIGTERM and wait),
 ``kill`` (SIGKILL) and ``signal``.
@@ -24,7 +23,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 from devstack.launcher import placement_server
@@ -32,6 +30,7 @@ from devstack.launcher.configuration import PLACEMENT, free_port
 from devstack.launcher.processes import Child
 from devstack.launcher.rest import Answer, Service
 from tests.doubles.nova import FakeNova
+from tests.servers.forked_child import ForkedChild
 from tests.servers.message_keys import write_keys
 from tests.support.programs import find_module
 
@@ -62,6 +61,9 @@ Options = Mapping[str, Mapping[str, object]]  # section -> option -> value
 
 class Cloud:
     """Deployment on one host with a unique name, so that its providers are unique."""
+
+    forks = True
+    """False: each daemon imports its modules itself, as a benchmark needs it."""
 
     def __init__(
         self,
@@ -120,16 +122,11 @@ class Cloud:
         self._create_node()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for child in reversed(self.children):
-            child.end()
+    def __exit__(self, *trouble: object) -> None:
+        for child in self.children:
+            child.kill()
         self._cleanup.close()
-        if error is not None:
+        if trouble[1] is not None:
             for child in self.children:
                 print(f'--- the end of {child.log}\n{child.tail(60)}', file=sys.stderr)
 
@@ -152,16 +149,17 @@ class Cloud:
 
     def migrate(self) -> None:
         """Create the schema of the database as an operator does."""
-        child = self.begin('dbsync', 'dbsync', ['upgrade'])
-        child.until(lambda: child.status is not None)
+        status, output = self.run('dbsync', 'upgrade')
+        assert status == 0, output
 
     def _start_placement(self) -> None:
         config = self.directory / 'placement.conf'
         self._write_placement_config(config)
-        child = Child('placement', self.directory / 'placement.log')
+        child = ForkedChild('placement', self.directory / 'placement.log')
         port = self.placement.endpoint.rpartition(':')[2]
-        child.start([sys.executable, placement_server.__file__, str(config), port])
-        self._cleanup.callback(child.end)
+        command = [sys.executable, '-m', placement_server.__name__, str(config), port]
+        child.start(command, {'PYTHONPATH': str(ROOT)})
+        self._cleanup.callback(child.kill)
         child.until(self.placement.answers)
 
     def _write_placement_config(self, path: Path) -> None:
@@ -207,7 +205,11 @@ class Cloud:
 
         :param module: run in place of the module of the daemon
         """
-        child = Child(f'cyborg-lite-{binary}', self.directory / f'{name}.log')
+        environment = environment or {}
+        # The other backend patches modules when it is imported.
+        can_fork = self._concurrency == 'threading' and 'PYTHONPATH' not in environment
+        kind = ForkedChild if self.forks and can_fork else Child
+        child = kind(f'cyborg-lite-{binary}', self.directory / f'{name}.log')
         config = self.write_config(name, options or {})
         command = [sys.executable, '-m', module or find_module(binary)]
         child.start(
@@ -216,11 +218,28 @@ class Cloud:
                 'CYBORG_LITE_CONCURRENCY': self._concurrency,
                 'PYTHONPATH': os.pathsep.join(map(str, self.python_path)),
                 'PYTHONUNBUFFERED': '1',
-                **(environment or {}),
+                **environment,
             },
         )
         self.children.append(child)
         return child
+
+    def run(
+        self,
+        binary: str,
+        *arguments: str,
+        options: Options | None = None,
+        module: str | None = None,
+    ) -> tuple[int | None, str]:
+        """Run a command until it ends; return its exit status and its output.
+
+        :param module: run in place of the module of the command
+        """
+        name = f'{binary}-{uuid.uuid4().hex}'
+        child = self.begin(name, binary, arguments, options, module=module)
+        self.until(lambda: child.status is not None, f'{child.name} ends')
+        self.children.remove(child)
+        return child.status, self.log(child)
 
     def write_config(self, name: str, options: Options) -> Path:
         merged = {section: dict(values) for section, values in self._options.items()}
@@ -311,15 +330,38 @@ class Cloud:
         expect(self.api().ask('POST', '/v2/device_profiles', body), 201)
         return name
 
-    def boot(self, resource_class: str, count: int = 1) -> 'Instance':
-        """Create ARQs and an allocation and send a bind, as Nova does."""
-        provider = self.provider_of(resource_class)
-        profile = self.create_profile(resource_class, count)
+    def request(
+        self,
+        resource_class: str,
+        count: int = 1,
+        *,
+        provider: str = '',
+        profile: str = '',
+    ) -> 'Instance':
+        """Create ARQs and an allocation, as Nova does before a bind.
+
+        :param provider: empty: any provider of the resource class
+        :param profile: empty: a new device profile
+        """
+        provider = provider or self.provider_of(resource_class)
         instance = Instance(self, provider, {resource_class: count})
-        instance.create_arqs(profile)
+        instance.create_arqs(profile or self.create_profile(resource_class, count))
         self.until(instance.has_candidate, f'Placement offers {provider}')
         instance.allocate()
+        return instance
+
+    def boot(self, resource_class: str, count: int = 1, **names: str) -> 'Instance':
+        """Request an instance and send a bind, as Nova does."""
+        instance = self.request(resource_class, count, **names)
         expect(instance.bind(), 202)
+        return instance
+
+    def boot_bound(
+        self, resource_class: str, count: int = 1, **names: str
+    ) -> 'Instance':
+        """Boot an instance and wait until it is bound."""
+        instance = self.boot(resource_class, count, **names)
+        instance.wait_until_bound()
         return instance
 
 
@@ -409,6 +451,11 @@ class Instance:
         """Check whether Nova has received an event for each ARQ."""
         return {event['tag'] for event in self.events()} == set(self.arqs)
 
+    def wait_until_bound(self) -> None:
+        """Wait until Nova has received the events of a bind that succeeded."""
+        self.cloud.until(self.is_resolved, 'Nova receives an event per ARQ')
+        assert self.states() == {'Bound'}, self.list_arqs()
+
     def appear_in_nova(self) -> None:
         """Let Nova list the instance, on the current host of the cloud."""
         rules = self.cloud.nova.rules
@@ -421,6 +468,11 @@ class Instance:
     def delete(self) -> None:
         expect(self.give_back(), 204)
         self.deallocate()
+
+    def end(self) -> None:
+        """Delete the instance, and wait until its ARQs are deleted."""
+        self.delete()
+        self.cloud.until(self.are_arqs_deleted, 'the ARQs are deleted')
 
     def give_back(self) -> Answer:
         return self.cloud.api(NOVA).ask('DELETE', self.path)
@@ -436,9 +488,12 @@ def expect(answer: Answer, status: int) -> Any:
     return answer.body
 
 
+def find_json(output: str) -> Any:
+    """Return the list in an output. Any: JSON."""
+    _, bracket, text = f'\n{output}'.partition('\n[')
+    return json.JSONDecoder().raw_decode(bracket.strip() + text)[0]
+
+
 def lines_of(child: Child, word: str) -> list[str]:
     """Return the lines of the log that contain the word."""
     return [line for line in Cloud.log(child).splitlines() if word in line]
-
-
-__all__ = ['ADMIN', 'NOVA', 'USER', 'Cloud', 'Instance', 'expect', 'lines_of']

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from email.message import Message
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import urlsplit, urlunsplit
 
@@ -80,6 +79,8 @@ class RecordingNova(FakeNova):
 class Cluster(Cloud):
     """Cloud whose daemons and connections have names, such as ``conductor1``."""
 
+    forks = False  # modules are imported after the clock is replaced
+
     nova: RecordingNova
 
     def __init__(self, directory: Path, transport_url: str, connection: str) -> None:
@@ -126,15 +127,10 @@ class Cluster(Cloud):
         self.profiles = {count: self._create_profile(count) for count in (1, 2)}
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *trouble: object) -> None:
         for child in self.daemons.values():
             child.kill()
-        super().__exit__(kind, error, trace)
+        super().__exit__(*trouble)
         self._stack.close()
         self.steps.close()
 
