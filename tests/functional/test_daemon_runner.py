@@ -38,9 +38,9 @@ class RunningDaemon:
             return [item for item in lines if re.search(pattern, item[1])][:times]
 
         self.child.until(lambda: len(find()) == times)
-        found = find()
-        self._read = found[-1][0]
-        return [line for _, line in found]
+        matches = find()
+        self._read = matches[-1][0]
+        return [line for _, line in matches]
 
     def wait(self) -> int | None:
         """Wait for the exit of all processes and return the exit status."""

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repair of a host that is damaged in ten ways in a real Placement."""
+"""Repair of a host that is damaged in twelve ways in a real Placement."""
 
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from cyborg_lite.cmd.manage import main
+from cyborg_lite.conductor.providers.sync import PlacementSync
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.providers.providers import ActualProvider
 from tests.builders.provider_rows import (
     add_device,
@@ -101,10 +104,12 @@ REPAIRED = {
     '04': placed_host.reserve,
     '06': placed_host.rename,
     '07': placed_host.misplace,
+    '11': placed_host.oversell,
+    '12': placed_host.make_stale,
 }
 
 
-def test_audit_repairs_ten_ways_of_damage(
+def test_audit_repairs_twelve_ways_of_damage(
     host: Host, database: Database, audit: Audit
 ) -> None:
     hosts = {slot: card(host, slot) for slot in ('05', '09', '10', *REPAIRED)}
@@ -157,3 +162,17 @@ def is_right(host: Host, slot: str) -> bool:
 
 def snapshot(host: Host, uuids: list[str]) -> Mapping[str, ActualProvider]:
     return {uuid: host.read(uuid) for uuid in uuids}
+
+
+def test_sync_deleted_trait_is_created_again(host: Host, database: Database) -> None:
+    """The attempt after the failed one creates it."""
+    trait = f'CUSTOM_{uuid4().hex.upper()}'
+    sync = PlacementSync(database, host.placement)
+    change_deployable(database, host.gpu, traits=[trait])
+    sync.sync(host.name)
+    host.placement.delete_provider(host.gpu)
+    host.remote.send('DELETE', f'/traits/{trait}')
+    with pytest.raises(CyborgError):
+        sync.sync(host.name)
+    sync.sync(host.name)
+    assert trait in host.read(host.gpu).traits

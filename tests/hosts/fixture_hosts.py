@@ -93,15 +93,3 @@ def without(address: str) -> Edit:
         return {**fields, 'devices': remaining}
 
     return edit
-
-
-def with_text(old: str, new: str) -> Edit:
-    """Return an edit that replaces a text everywhere, such as the uuid of a card."""
-
-    def edit(fields: dict[str, Any]) -> dict[str, Any]:
-        text = yaml.safe_dump(fields, width=10_000)
-        assert old in text
-        changed: dict[str, Any] = yaml.safe_load(text.replace(old, new))
-        return changed
-
-    return edit

@@ -142,15 +142,6 @@ def make_stale(host: Host) -> None:
     host.placement.set_traits(host.gpu, host.generation(host.gpu), traits)
 
 
-def leave_behind(host: Host) -> None:
-    """Create a provider of a card that was removed during an outage."""
-    old = host.placement.create_provider(
-        str(uuid4()), f'{host.name}_0000:ff:00.0', host.root.uuid
-    )
-    marked = host.placement.set_traits(old.uuid, old.generation, {OWNER_CYBORG})
-    host.placement.set_inventories(old.uuid, marked.generation, {'PGPU': FULL})
-
-
 def rename(host: Host) -> None:
     body = {'name': f'{uuid4()}', 'parent_provider_uuid': host.root.uuid}
     host.remote.send('PUT', f'/resource_providers/{host.gpu}', body)
