@@ -146,8 +146,7 @@ def test_change_holds_device_until_playbooks_end(site: Site) -> None:
     site.until(guest.is_resolved, 'Nova receives the event')
     answer = site.change(count=4)
     assert (answer.status, guest.arqs[0] in str(answer.body)) == (409, True)
-    guest.delete()
-    site.until(guest.are_arqs_deleted)
+    guest.end()
     assert site.change(count=9).status == 400
     assert site.runs == []
 

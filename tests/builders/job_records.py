@@ -5,8 +5,6 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import Job
 from cyborg_lite.model.operations import (
     Operation,
     OperationKind,
@@ -37,20 +35,3 @@ def build_operation(kind: OperationKind, **fields: Any) -> Operation:
             **fields,
         }
     )
-
-
-def add_job_row(database: Database, **columns: Any) -> str:
-    """Add the row of a waiting job; return its uuid."""
-    row = Job(
-        **{
-            'uuid': str(uuid4()),
-            'kind': OperationKind.AUDIT,
-            'payload': {},
-            'run_after': 0,
-            'created_at': 0,
-            **columns,
-        }
-    )
-    uuid = row.uuid
-    database.write(lambda session: session.add(row))
-    return uuid

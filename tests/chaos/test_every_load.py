@@ -47,16 +47,7 @@ class Site:
         profile = self.cloud.create_profile(
             RESOURCE_CLASS, bitstream_id=self.image_uuid
         )
-        provider = self.cloud.provider_of(RESOURCE_CLASS)
-        instance = Instance(self.cloud, provider, {RESOURCE_CLASS: 1})
-        instance.create_arqs(profile)
-        inventory = self.cloud.inventory
-        self.cloud.until(
-            lambda: not inventory(provider)[RESOURCE_CLASS]['reserved'],
-            'the cleaned handle can be allocated',
-        )
-        instance.allocate()
-        return instance
+        return self.cloud.request(RESOURCE_CLASS, profile=profile)
 
 
 @pytest.fixture(scope='module')
@@ -103,8 +94,7 @@ def test_bind_with_load_survives_kill(site: Site, step: str) -> None:
     check_accepted(instance.bind(), 202)
     cloud.until(lambda: dying.status is not None, 'the process exits')
     cloud.start_survivor()
-    cloud.until(instance.is_resolved, 'Nova receives the event')
-    assert instance.states() == {'Bound'}
+    instance.wait_until_bound()
     assert site.function == OTHER_FUNCTION
     assert cloud.owners() == instance.arqs
     instance.delete()

@@ -34,19 +34,10 @@ def cloud(
         yield cloud
 
 
-def create_instance(cloud: FaultyCloud) -> Instance:
-    """Create an instance that is ready to bind, with two prepared handles."""
-    provider = cloud.provider_of('VGPU')
-    instance = Instance(cloud, provider, {'VGPU': 2})
-    instance.create_arqs(cloud.create_profile('VGPU', 2))
-    instance.allocate()
-    return instance
-
-
 @pytest.mark.parametrize('step', BINDING)
 def test_bind_survives_kill(cloud: FaultyCloud, step: str) -> None:
     conductor = cloud.start_survivor()
-    instance = create_instance(cloud)
+    instance = cloud.request('VGPU', 2)
     conductor.end()
     dying = cloud.start_dying('dying', step)
     answer = instance.bind()
@@ -78,7 +69,7 @@ def test_bind_survives_kill(cloud: FaultyCloud, step: str) -> None:
 @pytest.mark.parametrize('step', RELEASING)
 def test_release_survives_kill(cloud: FaultyCloud, step: str) -> None:
     conductor = cloud.start_survivor()
-    instance = create_instance(cloud)
+    instance = cloud.request('VGPU', 2)
     instance.bind()
     cloud.until(instance.is_resolved, 'Nova receives an event per ARQ')
     cloud.settle()

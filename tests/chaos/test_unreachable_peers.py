@@ -45,15 +45,8 @@ def agent_of(cloud: FaultyCloud) -> Child:
     return child
 
 
-def create_instance(cloud: FaultyCloud, resource_class: str) -> Instance:
-    instance = Instance(cloud, cloud.provider_of(resource_class), {resource_class: 1})
-    instance.create_arqs(cloud.create_profile(resource_class))
-    instance.allocate()
-    return instance
-
-
 def test_bind_on_unreachable_host_fails_at_deadline(cloud: FaultyCloud) -> None:
-    instance = create_instance(cloud, 'VGPU')
+    instance = cloud.request('VGPU')
     agent_of(cloud).signal(signal.SIGSTOP)
     assert instance.bind().status == 202
     cloud.until(instance.is_resolved, 'Nova receives the failure')
@@ -65,11 +58,11 @@ def test_bind_on_unreachable_host_fails_at_deadline(cloud: FaultyCloud) -> None:
 
 
 def test_cleanup_on_unreachable_host_blocks_no_other(cloud: FaultyCloud) -> None:
-    instances = [create_instance(cloud, 'VGPU') for _ in range(2)]
+    instances = [cloud.request('VGPU') for _ in range(2)]
     for instance in instances:
         assert instance.bind().status == 202
         cloud.until(instance.is_resolved, 'the ARQ is bound')
-    second = create_instance(cloud, 'FPGA')
+    second = cloud.request('FPGA')
     agent = agent_of(cloud)
     agent.kill()
     conductor = cloud.children[-1]
@@ -81,14 +74,13 @@ def test_cleanup_on_unreachable_host_blocks_no_other(cloud: FaultyCloud) -> None
         assert cloud.api(NOVA).ask('DELETE', path).status == 404
         assert cloud.api(NOVA).ask('GET', path).body['state'] == 'Deleting'
     assert second.bind().status == 202
-    cloud.until(second.is_resolved, 'the second ARQ is bound')
-    assert second.states() == {'Bound'}
+    second.wait_until_bound()
     cloud.restart(agent, 'agent')
     cloud.until(lambda: cloud.owners() == second.arqs, 'the handle is cleaned')
 
 
 def test_event_after_deadline_is_not_sent(cloud: FaultyCloud) -> None:
-    first = create_instance(cloud, 'FPGA')
+    first = cloud.request('FPGA')
     cloud.nova.rules.failures = 1
     assert first.bind().status == 202
     cloud.until(lambda: cloud.nova.posts, 'Nova refuses a request')

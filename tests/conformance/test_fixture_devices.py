@@ -5,7 +5,7 @@ import functools
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
@@ -19,22 +19,12 @@ from tests.hosts.fixture_drivers import create_drivers
 # Any: YAML values have no common type.
 Fields = Mapping[str, Any]
 
-# Expectations that no driver meets yet. A test fails when one begins to hold.
-MISSING: Final[Mapping[str, Mapping[str, str]]] = {}
-
 
 def _list_cases() -> Iterator[Any]:
     for name in sysfs_tree.hosts():
-        missing = MISSING.get(name, {})
         for fields in sysfs_tree.expectation(name)['devices']:
-            if 'pci' not in fields:
-                continue
-            marks = []
-            if fields['pci'] in missing:
-                reason = missing[fields['pci']]
-                marks = [pytest.mark.xfail(reason=reason, strict=True)]
-            label = f'{name} {fields["pci"]}'
-            yield pytest.param(name, fields, id=label, marks=marks)
+            if 'pci' in fields:
+                yield pytest.param(name, fields, id=f'{name} {fields["pci"]}')
 
 
 @pytest.fixture(scope='module')

@@ -149,8 +149,7 @@ def browser(horizon: HorizonServer, cloud: KeystoneCloud) -> Iterator[Browser]:
 def test_device_shows_picture_and_status_form(
     browser: Browser, cloud: KeystoneCloud
 ) -> None:
-    instance = cloud.boot('PGPU')
-    cloud.until(instance.is_resolved)
+    instance = cloud.boot_bound('PGPU')
     browser.open('/admin/accelerator_devices/')
     browser.click('#devices a[href*="/status/"]')
     browser.fill('#device_status_form #id_reason', 'The fan is changed.')

@@ -337,8 +337,7 @@ def test_status_of_device_is_changed_with_reason(
 
 
 def test_request_shows_history(admin: DashboardUser, cloud: KeystoneCloud) -> None:
-    instance = cloud.boot('FPGA')
-    cloud.until(instance.is_resolved)
+    instance = cloud.boot_bound('FPGA')
     path = '/admin/accelerator_requests/'
     assert instance.uuid in admin.get(path).text
     page = admin.get(f'{path}{instance.arqs[0]}/').text

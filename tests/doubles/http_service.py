@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 
 from tests.doubles.threaded_server import ThreadedServer
 
@@ -38,14 +37,9 @@ class HttpService(ThreadedServer):
         self.over = threading.Event()
         super().__init__(_Server(self))
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *trouble: object) -> None:
         self.over.set()
-        super().__exit__(kind, error, trace)
+        super().__exit__(*trouble)
 
 
 class _Handler(BaseHTTPRequestHandler):

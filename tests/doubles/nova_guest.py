@@ -59,18 +59,6 @@ class NovaHost:
             ),
         ]
 
-    def start_guest(self, devices: Sequence[HostDevice]) -> None:
-        """Start a guest: libvirt takes its managed functions from their drivers."""
-        for device in devices:
-            if device.managed == 'yes':
-                self._kernel.attach(self._kernel.root, device.source)
-
-    def stop_guest(self, devices: Sequence[HostDevice]) -> None:
-        """Stop a guest: libvirt returns its managed functions."""
-        for device in devices:
-            if device.managed == 'yes':
-                self._kernel.detach(self._kernel.root, device.source)
-
     def start_compute(self) -> None:
         """Create the mdevs that are only defined, as at the start of nova-compute.
 

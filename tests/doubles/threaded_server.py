@@ -3,7 +3,6 @@
 
 import threading
 from http.server import ThreadingHTTPServer
-from types import TracebackType
 from typing import Final, Self
 
 _STOP_INTERVAL: Final = 0.05  # seconds in which the server detects the stop
@@ -28,11 +27,6 @@ class ThreadedServer:
         threading.Thread(target=self.serve, daemon=True).start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *trouble: object) -> None:
         self._server.shutdown()
         self._server.server_close()

@@ -223,8 +223,7 @@ def test_failed_clean_is_retried_and_accepted(
 
     def fail() -> None:
         refusals('clean')
-        instance = cloud.boot(RESOURCE_CLASS)
-        cloud.until(instance.is_resolved, 'Nova receives the event')
+        instance = cloud.boot_bound(RESOURCE_CLASS)
         instance.delete()
         cloud.until(lambda: list_states() == ['clean_failed'], 'the cleaning run fails')
 

@@ -12,24 +12,19 @@ import pytest
 from sqlalchemy import update
 
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.arqs.binding import BindHandler, build_bind_job
 from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.conductor.profiles.device_profiles import AlternativeService
-from cyborg_lite.db.arqs import alternatives, arqs, binding
+from cyborg_lite.db.arqs import alternatives, arqs
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import ProfilePromise
 from cyborg_lite.errors.profiles import ImpossibleDeviceProfile
-from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope
 from cyborg_lite.model.profiles.alternatives import apply_choice
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Group
-from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.alternatives import build_profile, create_profile
-from tests.builders.bind_rules import RULES
 from tests.builders.provider_rows import add_device
-from tests.builders.rows import OWNER, add_handles
+from tests.builders.rows import add_handles
 from tests.builders.service_rows import mark_up
-from tests.doubles.agents import FakeAgents
 from tests.servers.databases import database_fixture
 from tests.servers.placed_host import Host, host
 from tests.servers.placement import remote
@@ -76,32 +71,6 @@ def cards(database: Database, host: Host) -> Cards:
     return Cards(host, large_uuid, small_uuid, large, small)
 
 
-def run_bind(cards: Cards, profile: str, provider: str) -> Arq:
-    """Bind the ARQ of an instance that has an allocation on a provider."""
-    database = cards.host.database
-    (arq,) = database.write(arqs.create_arqs, profile, 'project')
-    instance = cards.host.allocate(provider)
-    requested = {arq.uuid: Binding(cards.host.name, provider, instance)}
-    job = build_bind_job(requested, RULES, 'req-1')
-    accepted = requested, Scope(None), job, OWNER
-    running = database.write(binding.accept_bind, *accepted)
-    placement = cards.host.placement
-    BindHandler(database, FakeAgents(), placement, RULES).run(running)
-    query = Query(filters={'uuid': (arq.uuid,)})
-    (bound,) = database.read(arqs.list_arqs, query, Scope(None))
-    return bound
-
-
-def test_choice_follows_capacity(database: Database, cards: Cards) -> None:
-    options = cards.large_group, cards.small_group
-    profile = create_profile(database, options)
-    assert cards.choose(profile.uuid) == (0,)
-    cards.host.allocate(cards.large)
-    assert cards.choose(profile.uuid) == (1,)
-    cards.host.allocate(cards.small)
-    assert cards.choose(profile.uuid) == (0,)
-
-
 def test_choice_of_groups_needs_one_host(database: Database, cards: Cards) -> None:
     providers = cards.large_group, cards.small_group
     profile = create_profile(database, providers, providers)
@@ -116,21 +85,6 @@ def test_choice_of_groups_needs_one_host(database: Database, cards: Cards) -> No
     far = {'resources:PGPU': '1', f'trait:{distant}': 'required'}
     profile = create_profile(database, (far, cards.large_group), (cards.small_group,))
     assert cards.choose(profile.uuid) == (1, 0)
-
-
-def test_bind_records_alternative_that_nova_allocated(
-    database: Database, cards: Cards
-) -> None:
-    profile = create_profile(database, (cards.large_group, cards.small_group))
-    # Nova was told the second alternative before another process chose the first.
-    assert cards.choose(profile.uuid) == (0,)
-    second = run_bind(cards, profile.name, cards.small)
-    assert (second.state, second.alternative) == ('Bound', 1)
-    assert second.device_profile_group == cards.small_group
-    # And the other way around.
-    database.write(alternatives.store_choice, profile.uuid, (1,), 0)
-    first = run_bind(cards, profile.name, cards.large)
-    assert (first.state, first.alternative) == ('Bound', 0)
 
 
 def test_check_accepts_group_with_possible_alternative(
@@ -204,9 +158,7 @@ def build_cards(
     return groups
 
 
-@pytest.mark.parametrize(
-    ('models', 'number'), [((1, 2), 3), ((1, 2, 3), 6), ((2, 2), 6), ((3, 1), 3)]
-)
+@pytest.mark.parametrize(('models', 'number'), [((1, 2, 3), 6), ((2, 2), 6)])
 def test_concurrent_builds_waste_no_alternative(
     database: Database, host: Host, models: tuple[int, ...], number: int
 ) -> None:
@@ -237,19 +189,3 @@ def test_promise_expires(database: Database, cards: Cards) -> None:
     database.write(lambda session: session.execute(age))
     assert database.write(alternatives.promise_choice, profile.uuid, (0,), 1)
     assert database.read(alternatives.count_promises, profile.uuid) == {(0,): 1}
-
-
-def test_capacity_counts_all_alternatives(database: Database, host: Host) -> None:
-    groups = build_cards(database, host, (2, 3))
-    profile = create_profile(database, tuple(groups))
-    service = ExplanationService(database, host.placement)
-
-    def count() -> tuple[int, bool, tuple[int, ...]]:
-        capacity = service.count_capacity(None, profile.uuid, host.name)
-        return capacity.servers, capacity.is_exact, capacity.choice
-
-    assert count() == (5, True, (0,))
-    builds = Builds(database, host, profile)
-    for _ in range(2):
-        assert builds.schedule(apply_choice(profile, (0,)))
-    assert count() == (3, True, (1,))

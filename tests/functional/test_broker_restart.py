@@ -2,9 +2,7 @@
 """Calls while a real RabbitMQ is away, behind a proxy that drops connections."""
 
 import socket
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -18,6 +16,7 @@ from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.dispatcher import Dispatcher, serves
 from cyborg_lite.rpc.interface import Conductor
 from cyborg_lite.rpc.methods import CONDUCTOR as CALLS
+from tests.chaos.history.tcp_proxy import TcpProxy
 from tests.servers import rabbitmq
 
 
@@ -33,51 +32,22 @@ class Services:
         """Do nothing."""
 
 
-class Proxy:
+class Proxy(TcpProxy):
     """TCP proxy that closes the next connections at once."""
 
-    def __init__(self, host: str, port: int) -> None:
-        self.closed_connections = 0  # to close
-        self._target = host, port
-        self._sockets: list[socket.socket] = []
-        self._listener = socket.create_server(('127.0.0.1', 0))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+    closed_connections = 0  # to close
 
     def drop(self, number: int) -> None:
         """Close all connections, and the next ones at once."""
         self.closed_connections = number
-        sockets, self._sockets = self._sockets, []
-        for connection in sockets:
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+        self._close_connections()
 
-    def close(self) -> None:
-        self._listener.close()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                if self.closed_connections:
-                    self.closed_connections -= 1
-                    client.close()
-                    continue
-                server = socket.create_connection(self._target)
-                self._sockets += client, server
-                for source, sink in ((client, server), (server, client)):
-                    copy = threading.Thread(target=_copy, args=(source, sink))
-                    copy.daemon = True
-                    copy.start()
-
-
-def _copy(source: socket.socket, sink: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(65536):
-            sink.sendall(data)
-    with suppress(OSError):
-        sink.shutdown(socket.SHUT_RDWR)
-    source.close()
+    def _connect(self, client: socket.socket) -> None:
+        if self.closed_connections:
+            self.closed_connections -= 1
+            client.close()
+        else:
+            super()._connect(client)
 
 
 @pytest.fixture
@@ -89,9 +59,8 @@ def broker() -> Iterator[str]:
 @pytest.fixture
 def proxy(broker: str) -> Iterator[Proxy]:
     parts = urlsplit(broker)
-    proxy = Proxy(parts.hostname or '127.0.0.1', parts.port or 5672)
-    yield proxy
-    proxy.close()
+    with Proxy(parts.hostname or '127.0.0.1', parts.port or 5672) as proxy:
+        yield proxy
 
 
 Connect = Callable[[str], transport.Transport]

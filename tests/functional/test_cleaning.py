@@ -27,9 +27,7 @@ def host(cloud: FaultyCloud, tmp_path: Path) -> Iterator[DriveHost]:
 
 
 def boot(host: DriveHost) -> Instance:
-    guest = host.cloud.boot('CUSTOM_SSD')
-    host.cloud.until(guest.is_resolved, 'Nova receives the event')
-    assert guest.states() == {'Bound'}
+    guest = host.cloud.boot_bound('CUSTOM_SSD')
     return guest
 
 
@@ -51,8 +49,7 @@ def check_no_bind(host: DriveHost) -> None:
     assert [event['status'] for event in guest.events()] == ['failed']
     (arq,) = guest.list_arqs()
     assert (arq['state'], arq['attach_handle_uuid']) == ('BindFailed', None)
-    guest.delete()
-    host.cloud.until(guest.are_arqs_deleted)
+    guest.end()
 
 
 def test_always_cleans_before_first_use(host: DriveHost) -> None:
@@ -62,8 +59,7 @@ def test_always_cleans_before_first_use(host: DriveHost) -> None:
     assert host.wait_for('clean')['cleanings'][0]['state'] == 'succeeded'
     assert host.content.read_text() == ''
     guest = boot(host)
-    guest.delete()
-    host.cloud.until(guest.are_arqs_deleted)
+    guest.end()
     assert len(host.wait_for('clean')['cleanings']) == 2
 
 
@@ -73,8 +69,7 @@ def test_failed_clean_is_retried_before_next_bind(host: DriveHost) -> None:
     first = boot(host)
     host.content.write_text(_SECRET)
     host.broken.touch()
-    first.delete()
-    host.cloud.until(first.are_arqs_deleted)
+    first.end()
 
     failed = host.wait_for('clean_failed')
     assert 'Internal Error' in failed['units'][0]['reason']
@@ -99,6 +94,5 @@ def test_failed_clean_is_retried_before_next_bind(host: DriveHost) -> None:
     assert host.providers() == before
     second = boot(host)
     assert host.content.read_text() == ''
-    second.delete()
-    host.cloud.until(second.are_arqs_deleted)
+    second.end()
     assert host.wait_for('clean')['cleanings'][0]['actor'] == 'cyborg-lite'

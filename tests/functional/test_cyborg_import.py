@@ -65,10 +65,7 @@ class MovedCloud(Cloud):
     def import_from(self, url: str) -> str:
         """Run the import and return its output."""
         record = self.directory / 'record.json'
-        arguments = ['import', '--from', url, '--record', str(record)]
-        child = self.begin('import', 'manage', arguments)
-        child.until(lambda: child.status is not None)
-        return self.log(child)
+        return self.run('manage', 'import', '--from', url, '--record', str(record))[1]
 
     def list_arqs(self) -> dict[str, dict[str, Any]]:
         """Return all ARQs as an admin sees them, by uuid."""
@@ -135,5 +132,4 @@ def test_imported_cloud_reboots_deletes_and_binds(cloud: MovedCloud) -> None:
     # All units are free again, under the same provider.
     instance = cloud.boot('FPGA', 16)
     assert instance.provider == cyborg_sample.PROVIDER
-    cloud.until(instance.is_resolved, 'the bind has ended')
-    assert instance.states() == {'Bound'}
+    instance.wait_until_bound()

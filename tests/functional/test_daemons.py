@@ -18,7 +18,7 @@ import pytest
 
 from tests.servers import rabbitmq
 from tests.servers.databases import fresh_database
-from tests.servers.stack import NOVA, USER, Cloud, Instance, expect, lines_of
+from tests.servers.stack import NOVA, USER, Cloud, expect, lines_of
 
 # eventlet needs drivers that it can patch, and psycopg 3 is not one of them.
 KINDS: Final = [('mariadb', 'threading'), ('mariadb', 'eventlet')]
@@ -57,20 +57,16 @@ def cloud(
 
 def test_instance_binds_and_releases_its_accelerators(cloud: Cloud) -> None:
     for _boot in range(2):
-        instance = cloud.boot('FPGA', 2)
-        cloud.until(instance.is_resolved, 'Nova receives an event per ARQ')
+        instance = cloud.boot_bound('FPGA', 2)
         assert [event['status'] for event in instance.events()] == ['completed'] * 2
         assert instance.states() == {'Bound'}
-        instance.delete()
-        cloud.until(instance.are_arqs_deleted)
+        instance.end()
 
 
 def test_log_lines_follow_arq_and_request_of_nova(cloud: Cloud) -> None:
     """Lines at INFO name the ARQ from the bind to the event, with the ids of Nova."""
     request = f'req-{uuid4()}'
-    instance = Instance(cloud, cloud.provider_of('FPGA'), {'FPGA': 1})
-    instance.create_arqs(cloud.create_profile('FPGA'))
-    instance.allocate()
+    instance = cloud.request('FPGA')
     answer = instance.bind({**NOVA, 'X-OpenStack-Request-Id': request})
     assert answer.status == 202
     cloud.until(instance.is_resolved)
@@ -85,8 +81,7 @@ def test_log_lines_follow_arq_and_request_of_nova(cloud: Cloud) -> None:
         cloud.until(functools.partial(is_logged, step), f'{step} is logged')
     (api,) = [child for child in cloud.children if child.log.name == 'api.log']
     assert any('PATCH' in line for line in lines_of(api, request))
-    instance.delete()
-    cloud.until(instance.are_arqs_deleted)
+    instance.end()
 
 
 def test_concurrent_binds_get_one_handle_each(cloud: Cloud) -> None:
@@ -154,10 +149,8 @@ def test_sighup_reloads_without_interruption(cloud: Cloud) -> None:
     config.write_text(text)
     child.signal(signal.SIGHUP)
     cloud.until(lambda: len(lines_of(child, 'Reloaded the configuration')) == 2)
-    instance = cloud.boot('FPGA')
-    cloud.until(instance.is_resolved)
-    instance.delete()
-    cloud.until(instance.are_arqs_deleted)
+    instance = cloud.boot_bound('FPGA')
+    instance.end()
 
 
 def test_stop_of_one_conductor_interrupts_nothing(cloud: Cloud) -> None:
@@ -170,8 +163,7 @@ def test_stop_of_one_conductor_interrupts_nothing(cloud: Cloud) -> None:
         assert leaving.end() == 0
         instances = [future.result() for future in booted]
     for instance in instances:
-        cloud.until(instance.is_resolved)
-        assert instance.states() == {'Bound'}
+        instance.wait_until_bound()
         assert len(instance.events()) == 1
         instance.delete()
     assert lines_of(leaving, 'Stopped.')
@@ -207,10 +199,8 @@ def test_agent_restart_is_clean(cloud: Cloud) -> None:
     assert agent.end() == 0
     assert lines_of(agent, 'Stopped.')
     cloud.restart(agent, 'agent')
-    instance = cloud.boot('FPGA')
-    cloud.until(instance.is_resolved)
-    instance.delete()
-    cloud.until(instance.are_arqs_deleted)
+    instance = cloud.boot_bound('FPGA')
+    instance.end()
 
 
 def test_logs_have_no_traceback(cloud: Cloud, tmp_path: Path) -> None:

@@ -17,10 +17,12 @@ import pytest
 
 from tests.chaos.faulty_cloud import FaultyCloud
 from tests.hosts.kernel import FakeKernel
-from tests.servers import rabbitmq
 from tests.servers.mode_host import ModeHost
 from tests.servers.stack import Instance, expect
-from tests.servers.vgpu_machine import Generation, run_cloud
+from tests.servers.vgpu_fixtures import cloud
+from tests.servers.vgpu_machine import Generation
+
+__all__ = ['cloud']
 
 _GPU: Final = '0000:c1:00.0'
 _TYPES: Final = 'nvidia-474+nvidia-475+nvidia-476+nvidia-477+nvidia-478'
@@ -92,15 +94,6 @@ def count_fitting(size: str, instances: list[tuple[str, int]]) -> int:
     return best
 
 
-@pytest.fixture(scope='module')
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyCloud]:
-    with (
-        rabbitmq.virtual_host() as url,
-        run_cloud(tmp_path_factory.mktemp('cloud'), url) as running,
-    ):
-        yield running
-
-
 def _has_events(guest: Instance, number: int) -> bool:
     return len(guest.events()) == number
 
@@ -133,11 +126,11 @@ def wait_for_truth(host: ElasticHost) -> bool:
 
 
 def test_elastic_card_serves_mixed_sizes(host: ElasticHost) -> None:
-    """Let ten instances of random sizes come and go."""
+    """Let six instances of random sizes come and go."""
     cloud, choose = host.cloud, random.Random(33)
     running: list[tuple[str, Instance]] = []
     booted = 0
-    while booted < 10:
+    while booted < 6:
         size = choose.choice(list(_PLACES))
         guest = host.try_boot(size)
         if guest is not None:
@@ -175,14 +168,8 @@ def test_elastic_card_is_restored_after_reboot(host: ElasticHost) -> None:
 def test_last_slots_go_to_one_of_two_sizes(host: ElasticHost) -> None:
     """Bind two instances that have an allocation in Placement."""
     cloud = host.cloud
-    guests = []
-    for size in ('7_40C', '4_20C'):
-        provider = cloud.providers()[f'{host.name}_{_GPU}_A100_{size}']
-        guest = Instance(cloud, str(provider['uuid']), {'VGPU': 1})
-        guest.create_arqs(cloud.create_profile('VGPU'))
-        guest.allocate()
-        guests.append(guest)
-    host.guests += guests
+    sizes = ('7_40C', '4_20C')
+    guests = [host.request(f'{_GPU}_A100_{size}', 'VGPU') for size in sizes]
     for guest in guests:
         expect(guest.bind(), 202)
     for guest in guests:

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """FPGAs from a Glance image to traits in Placement, with real services."""
 
-import json
-import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -32,7 +29,6 @@ from tests.builders.fpga_reports import FACTORY, function_trait
 from tests.builders.selector_fleets import SyncRunner, create_profile, find_trait
 from tests.hosts.driver_benches import LOADING, fpga_bench
 from tests.hosts.fpga_host import DisconnectableGlance, FpgaHost
-from tests.hosts.kernel_regions import LoadOutcome
 from tests.servers.databases import database_fixture
 from tests.servers.glance import RealGlance, build_client, real_glance
 from tests.servers.placement import CountedRemote, remote
@@ -78,34 +74,6 @@ def xilinx(
     tmp_path: Path,
 ) -> FpgaHost:
     return FpgaHost(database, remote, tmp_path, 'Xilinx FPGA', shop)
-
-
-@pytest.mark.parametrize('cards', LOADING)
-def test_fpga_hosts_in_placement_match_expectations(
-    cards: str,
-    database: Database,
-    remote: CountedRemote,
-    shop: DisconnectableGlance,
-    tmp_path: Path,
-) -> None:
-    site = FpgaHost(database, remote, tmp_path, cards, shop)
-    for fields in site.kernel.built.expect['devices']:
-        traits, inventories = site.read_provider(fields['pci'])
-        expected = {'FPGA': (1, 0)} if fields['total'] else {}
-        assert inventories == expected
-        if 'traits' in fields:
-            assert traits == {entry.lstrip('+') for entry in fields['traits']}
-        if 'handles' in fields:
-            assert read_handles(site, fields['pci']) == fields['handles']
-
-
-def read_handles(site: FpgaHost, address: str) -> list[Any]:
-    """Return type, count and info of the handles, in the form of the fixtures."""
-    bound = site.arqs(site.bind(address, {}))
-    info = dict(bound[0].attach_handle_info)
-    assert info.pop('managed') == 'true'
-    text = json.dumps(info, sort_keys=True)
-    return [bound[0].attach_handle_type, len(bound), text]
 
 
 def upload_image(glance: RealGlance, content: bytes, **properties: str) -> str:
@@ -180,61 +148,6 @@ def assert_known_to_a_new_agent(
     assert site.read_provider(card) == before
 
 
-# --- unsuitable images --------------------------------------------------------------
-
-_REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    'a path as its name': (
-        {'bs-name': '../../etc/passwd'},
-        'Its bs-name ../../etc/passwd is not a word',
-    ),
-    'too large': ({'content': b'x' * (LARGEST + 1)}, f'more than the {LARGEST}'),
-    'no bitstream': ({'content': b'nothing at all'}, 'The file is not a GBS.'),
-    'of another interface': (
-        {'content': gbs(interface='ab' * 16)},
-        'It is for interface abab',
-    ),
-    'of another function': (
-        {'content': gbs(function='cd' * 16)},
-        'The file contains function cdcd',
-    ),
-}
-
-
-@pytest.mark.parametrize('case', _REFUSED)
-def test_bind_unsuitable_image_is_refused_without_traces(
-    case: str, intel: FpgaHost, real_glance: RealGlance
-) -> None:
-    changes, reason = dict(_REFUSED[case][0]), _REFUSED[case][1]
-    tags, name = changes.pop('tags', (TAG,)), changes.pop('name', 'from a test')
-    content = changes.pop('content', gbs())
-    properties = {**image().properties, **changes}
-    read_handles = {key: value for key, value in properties.items() if value}
-    uuid = real_glance.upload(content, tags, read_handles, name)
-    assert_refused(intel, by_id(uuid), reason)
-
-
-def test_bind_damaged_image_is_refused_without_traces(
-    intel: FpgaHost, real_glance: RealGlance
-) -> None:
-    uuid = upload_image(real_glance, gbs())
-    real_glance.damage(uuid)
-    assert_refused(intel, by_id(uuid), 'its hash differs')
-
-
-def assert_refused(site: FpgaHost, group: dict[str, str], reason: str) -> None:
-    before = site.read_provider(_INTEL)
-    instance = site.bind(_INTEL, group)
-    assert site.state(instance) == 'BindFailed'
-    (arq,) = site.arqs(instance)
-    assert reason in str(arq.status_reason)
-    assert site.kernel.regions.commands == []
-    assert site.read_provider(_INTEL) == before
-    assert (
-        not site.image_directory.exists()
-        or os.listdir(site.image_directory) == _NOTHING
-    )
-
-
 @pytest.mark.parametrize(
     ('changes', 'result'), [({}, 'fits'), ({'vendor': 'xilinx'}, 'never')]
 )
@@ -304,27 +217,6 @@ def test_reboot_restores_bitstream_without_glance(
     assert intel.state(instance) == 'Bound'
     assert intel.read_provider(_INTEL) == bound
     assert len(intel.kernel.regions.commands) == 2
-
-
-@pytest.mark.parametrize('trouble', ['damaged', 'half loaded'])
-def test_reboot_with_failed_load_fails_arq(
-    trouble: str, intel: FpgaHost, real_glance: RealGlance, shop: DisconnectableGlance
-) -> None:
-    instance = intel.bind(_INTEL, by_id(upload_image(real_glance, gbs())))
-    if trouble == 'damaged':
-        shop.is_down = True
-        (image_file,) = (
-            entry for entry in intel.image_directory.iterdir() if 'sha' in entry.name
-        )
-        image_file.chmod(0o600)
-        image_file.write_bytes(b'other bytes')
-    else:
-        intel.kernel.regions.outcome = LoadOutcome.HALF_LOADED
-    intel.boot()
-    assert intel.state(instance) == 'BindFailed'
-    (arq,) = intel.arqs(instance)
-    expected = 'Glance' if trouble == 'damaged' else 'reconfig CRC error'
-    assert expected in str(arq.status_reason)
 
 
 # --- Xilinx -------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PCI functions that instances get together: real daemons and a real Placement."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.chaos.faulty_cloud import FaultyCloud
 from tests.hosts import fixture_drivers, sysfs_tree
-from tests.servers.stack import Instance, expect
+from tests.servers.stack import expect
 from tests.servers.vgpu_fixtures import cloud
 from tests.servers.vgpu_machine import Generation, VgpuHost
 
@@ -37,27 +37,6 @@ class GroupHost(VgpuHost):
         }
         cloud.configure(drivers)
         self.settings = {'enabled_drivers': ','.join(drivers)}
-
-    def find_provider(self, address: str) -> str:
-        """Return the uuid of the provider of a device, once it has an inventory."""
-        name = f'{self.name}_{address}'
-
-        def find() -> Mapping[str, object] | None:
-            provider = self.cloud.providers().get(name)
-            has_inventory = provider and self.cloud.inventory(provider['uuid'])
-            return provider if has_inventory else None
-
-        return str(self.cloud.until(find, f'{name} is offered')['uuid'])
-
-    def request(self, address: str, resource_class: str, count: int) -> Instance:
-        """Return an instance with ARQs and an allocation of a device."""
-        guest = Instance(
-            self.cloud, self.find_provider(address), {resource_class: count}
-        )
-        self.guests.append(guest)
-        guest.create_arqs(self.cloud.create_profile(resource_class, count))
-        guest.allocate()
-        return guest
 
 
 @pytest.fixture

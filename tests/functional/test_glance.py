@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Behaviour of a real Glance that the product relies on."""
 
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.agent.bitstreams.image_cache import ImageCache
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.errors.base import NotFound
-from cyborg_lite.errors.bitstreams import BitstreamRefused
 from cyborg_lite.errors.daemons import RemoteError
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.bitstreams import TAG
@@ -62,29 +59,9 @@ def test_image_unknown_raises_not_found(glance: Glance) -> None:
         glance.image(str(uuid4()))
 
 
-def test_image_cache_stores_exact_content(
-    glance: Glance, real_glance: RealGlance, tmp_path: Path
+def test_content_with_other_hash_raises(
+    glance: Glance, real_glance: RealGlance
 ) -> None:
-    uuid = real_glance.upload(gbs(), (TAG,), image().properties)
-    bitstream = bitstreams.parse_bitstream(glance.image(uuid), LARGEST)
-    cache = ImageCache(tmp_path, glance, largest=LARGEST, capacity=LARGEST)
-    with cache.open_image(bitstream) as path:
-        assert path.read_bytes() == gbs()
-
-
-def test_image_cache_other_hash_raises(glance: Glance, real_glance: RealGlance) -> None:
     uuid = real_glance.upload(gbs(), (TAG,), image().properties)
     with pytest.raises(RemoteError, match='its hash differs'):
         list(glance.content(uuid, 'sha512', 'ab' * 64))
-
-
-def test_image_cache_deleted_image_leaves_nothing(
-    glance: Glance, real_glance: RealGlance, tmp_path: Path
-) -> None:
-    uuid = real_glance.upload(gbs(), (TAG,), image().properties)
-    bitstream = bitstreams.parse_bitstream(glance.image(uuid), LARGEST)
-    real_glance.delete(uuid)
-    cache = ImageCache(tmp_path, glance, largest=LARGEST, capacity=LARGEST)
-    with pytest.raises(BitstreamRefused), cache.open_image(bitstream):
-        pass
-    assert list(tmp_path.iterdir()) == []

@@ -11,20 +11,13 @@ from typing import Final
 import pytest
 
 from tests.chaos.faulty_cloud import FaultyCloud
-from tests.servers import rabbitmq
 from tests.servers.mode_host import QAT, ModeHost
-from tests.servers.vgpu_machine import Generation, run_cloud
+from tests.servers.vgpu_fixtures import cloud
+from tests.servers.vgpu_machine import Generation
+
+__all__ = ['cloud']
 
 _GPU: Final = '0000:c1:00.0'
-
-
-@pytest.fixture(scope='module')
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyCloud]:
-    with (
-        rabbitmq.virtual_host() as url,
-        run_cloud(tmp_path_factory.mktemp('cloud'), url) as running,
-    ):
-        yield running
 
 
 @pytest.fixture

@@ -56,8 +56,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
         add_backlog(directory / 'db.sqlite')
         # A rate is positive after a scrape before and a scrape after an increment.
         for template in ('{counter} > 0', 'rate({counter}[1h]) > 0'):
-            instance = cloud.boot('FPGA')
-            cloud.until(instance.is_resolved)
+            cloud.boot_bound('FPGA')
             for counter in COUNTERS:
                 expression = template.format(counter=counter)
                 cloud.until(partial(server.query, expression), expression)

@@ -23,7 +23,7 @@ from tests.doubles.held_driver import HeldDriver
 from tests.doubles.operated_driver import MODES, RESOURCE_CLASS
 from tests.servers import rabbitmq
 from tests.servers.glance import RealGlance, real_glance
-from tests.servers.placement_proxy import PlacementProxy
+from tests.servers.http_proxy import HttpProxy
 from tests.servers.stack import ADMIN, NOVA, Instance, expect
 
 __all__ = ['real_glance']
@@ -83,7 +83,7 @@ class Site(FaultyCloud):
         folder.mkdir()
         self.gate, self.glance = Gate(folder), glance
         self.instances: list[Instance] = []
-        self.proxy = PlacementProxy(self.placement.endpoint, self.gate.choose_fate)
+        self.proxy = HttpProxy(self.placement.endpoint, self.gate.choose_fate)
         self.python_path.append(
             driver_packages.install(HeldDriver, directory / HeldDriver.NAME)
         )
@@ -130,12 +130,8 @@ def site(
 
 
 def create_instance(site: Site) -> Instance:
-    provider = site.provider_of(RESOURCE_CLASS)
-    instance = Instance(site, provider, {RESOURCE_CLASS: 1})
+    instance = site.request(RESOURCE_CLASS)
     site.instances.append(instance)
-    instance.create_arqs(site.create_profile(RESOURCE_CLASS))
-    site.until(instance.has_candidate, 'Placement offers the unit')
-    instance.allocate()
     return instance
 
 
@@ -295,11 +291,6 @@ def _open_gate(site: Site) -> Iterator[None]:
     yield
     site.gate.open()
     settle(site)
-
-
-@pytest.mark.parametrize('kind', REQUESTS)
-def test_location_leads_to_end(site: Site, kind: str) -> None:
-    follow(site, REQUESTS[kind](site, lambda: None), kind)
 
 
 @pytest.mark.parametrize('kind', REQUESTS)

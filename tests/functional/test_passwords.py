@@ -112,11 +112,8 @@ def users(request: pytest.FixtureRequest) -> Iterator[Users]:
 
 
 def check_boot(cloud: Cloud) -> None:
-    instance = cloud.boot('FPGA')
-    cloud.until(instance.is_resolved, 'Nova receives an event')
-    assert instance.states() == {'Bound'}
-    instance.delete()
-    cloud.until(instance.are_arqs_deleted)
+    instance = cloud.boot_bound('FPGA')
+    instance.end()
 
 
 def test_second_user_replaces_first_in_service(users: Users, tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ import pytest
 from cyborg_lite.rpc.security.keys import Peer, Role, derive_key
 from devstack.launcher.processes import Child
 from tests.servers import rabbitmq
+from tests.servers.http_proxy import HttpProxy
 from tests.servers.keystone import PASSWORD, RealKeystone, keystone
 from tests.servers.message_keys import write_keys
-from tests.servers.placement_proxy import PlacementProxy
 from tests.servers.stack import ADMIN, Cloud, lines_of
 
 __all__ = ['keystone']
@@ -47,11 +47,7 @@ def systemd(tmp_path: Path) -> Iterator[socket.socket]:
 
 def status(cloud: Cloud) -> str:
     """Return the output of ``cyborg-lite-status``."""
-    child = cloud.begin('status', 'status')
-    cloud.until(lambda: child.status is not None)
-    text = cloud.log(child)
-    child.log.unlink()
-    return text
+    return cloud.run('status')[1]
 
 
 def wait_until_ready(cloud: Cloud, child: Child) -> None:
@@ -125,9 +121,7 @@ def test_agent_of_same_name_is_not_ready(
     assert f'duplicate_agent on host {cloud.host}' in status(cloud)
     assert reason in status(cloud)
     first.kill()
-    manage = cloud.begin('manage', 'manage', ['agent', 'forget-identity', cloud.host])
-    cloud.until(lambda: manage.status is not None)
-    assert manage.status == 0
+    assert cloud.run('manage', 'agent', 'forget-identity', cloud.host)[0] == 0
     cloud.until(lambda: lines_of(twin, 'Reported '))
     wait_until_ready(cloud, twin)
 
@@ -152,7 +146,7 @@ def test_conductor_without_placement_works_but_is_not_ready(
     cloud: Cloud, systemd: socket.socket
 ) -> None:
     fates = ['lost']
-    with PlacementProxy(cloud.placement.endpoint, lambda _: fates[-1]) as proxy:
+    with HttpProxy(cloud.placement.endpoint, lambda _: fates[-1]) as proxy:
         cloud.configure({'placement': {'endpoint_override': proxy.url}})
         environment = {'NOTIFY_SOCKET': str(systemd.getsockname())}
         conductor = cloud.begin('conductor', 'conductor', environment=environment)
@@ -186,9 +180,9 @@ def test_conductor_without_keystone_is_not_ready(
     fates = ['503']
     with ExitStack() as stack:
         address = keystone.url.removesuffix('/v3')
-        front = PlacementProxy(address, lambda _: fates[-1])
+        front = HttpProxy(address, lambda _: fates[-1])
         target = cloud.placement.endpoint
-        placement = PlacementProxy(target, lambda _: 'passed', token='admin')
+        placement = HttpProxy(target, lambda _: 'passed', token='admin')
         stack.enter_context(front)
         stack.enter_context(placement)
         section: dict[str, object] = {

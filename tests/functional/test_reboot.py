@@ -57,12 +57,6 @@ class Machine(FaultyCloud):
         agent.until(lambda: 'Ready.' in self.log(agent))
         return agent
 
-    def obstruct(self, handle: str) -> Path:
-        """Put a foreign file where a handle must be; return its path."""
-        obstacle = self.files / handle
-        obstacle.write_text('a stranger')
-        return obstacle
-
 
 @pytest.fixture(scope='module')
 def bus() -> Iterator[str]:
@@ -83,8 +77,7 @@ def machine(bus: str, tmp_path: Path) -> Iterator[Machine]:
 
 def boot_guest(machine: Machine) -> tuple[Instance, dict[str, str]]:
     """Return an instance with two vGPUs, and the handle of each ARQ."""
-    guest = machine.boot('VGPU', 2)
-    machine.until(guest.is_resolved, 'Nova receives an event per ARQ')
+    guest = machine.boot_bound('VGPU', 2)
     return guest, {arq['uuid']: arq['attach_handle_uuid'] for arq in guest.list_arqs()}
 
 
@@ -101,9 +94,7 @@ def test_agent_without_state_receives_handles_to_rebuild(machine: Machine) -> No
     machine.power_cycle()
     shutil.rmtree(machine.directory / 'agent')
     # The conductor cannot distinguish the host from another one with its name.
-    command = ['agent', 'forget-identity', machine.host]
-    forget = machine.begin('forget-identity', 'manage', command)
-    machine.until(lambda: forget.status == 0)
+    assert machine.run('manage', 'agent', 'forget-identity', machine.host)[0] == 0
     machine.start_agent()
     machine.until(
         lambda: count_completed(guest) == 4,

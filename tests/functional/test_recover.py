@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drill of a restored database: backup, changes, restore, ``recover``.
+"""The drill of a restored database: backup, changes, restore; ``recover`` or none.
 
-Real daemons, a real Placement and an emulated kernel, on each database.
+Real daemons, a real Placement and an emulated kernel. The agent remembers the changes,
+so the database is in quarantine.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
@@ -12,14 +12,16 @@ from typing import Any, Final
 
 import pytest
 
+from cyborg_lite.db.core import incarnations
 from cyborg_lite.db.core.engine import Database
+from devstack.launcher.processes import Child
 from tests.builders.database_backups import Backup, back_up, restore
 from tests.chaos.faulty_cloud import FaultyCloud
 from tests.hosts.drive_host import DRIVE, DriveHost
-from tests.servers import rabbitmq
+from tests.servers import hasty_manage, rabbitmq
 from tests.servers.databases import fresh_database
 from tests.servers.mode_host import QAT, ModeHost
-from tests.servers.stack import ADMIN, Instance, expect
+from tests.servers.stack import ADMIN, Instance, expect, find_json, lines_of
 from tests.servers.vgpu_machine import GENERATIONS, Generation, VgpuHost
 
 _CONTENT: Final = 'data of the guest'
@@ -28,10 +30,15 @@ _CONTENT: Final = 'data of the guest'
 class Drill(FaultyCloud):
     """Cloud whose database is copied and put back."""
 
+    @property
+    def conductor(self) -> Child:
+        (conductor,) = (item for item in self.children if 'conductor' in item.name)
+        return conductor
+
     @contextmanager
     def between_conductors(self) -> Iterator[Database]:
         """Stop the conductor, yield the database, and start the conductor."""
-        (conductor,) = (item for item in self.children if 'conductor' in item.name)
+        conductor = self.conductor
         conductor.end()
         with closing(Database(self.connection)) as database:
             yield database
@@ -60,24 +67,29 @@ class Drill(FaultyCloud):
     def list_quarantines(self) -> list[tuple[Any, ...]]:
         return self.rows('SELECT id FROM incarnations WHERE began_at IS NULL')
 
+    def end_quarantine(self) -> None:
+        with closing(Database(self.connection)) as database:
+            assert database.write(incarnations.end_quarantine) == 1
+
+    def wait_for_line(self, word: str) -> str:
+        """Return the only line of the conductor's log with a word, once it is there."""
+        (line,) = self.until(
+            lambda: lines_of(self.conductor, word), f'{word} is logged'
+        )
+        return str(line)
+
     # Any: JSON.
     def recover(self, *arguments: str) -> tuple[int | None, list[dict[str, Any]]]:
         """Run the command; return its exit status and its rows."""
-        child = self.begin('recover', 'manage', ['recover', '--json', *arguments])
-        child.until(lambda: child.status is not None)
-        self.children.remove(child)
-        _, bracket, text = f'\n{self.log(child)}'.partition('\n[')
-        child.log.unlink()
-        rows, _ = json.JSONDecoder().raw_decode(bracket.strip() + text)
-        return child.status, rows
+        command = ('manage', 'recover', '--json')
+        status, output = self.run(*command, *arguments, module=hasty_manage.__name__)
+        return status, find_json(output)
 
     def bind_new(self, profile: str, provider: str, **resources: int) -> Instance:
         """Boot an instance that Nova lists, with a profile that the backup has."""
-        guest = Instance(self, provider, resources)
-        guest.create_arqs(profile)
-        guest.allocate()
-        expect(guest.bind(), 202)
-        self.until(guest.is_resolved, 'Nova receives an event per ARQ')
+        ((name, count),) = resources.items()
+        guest = self.boot(name, count, provider=provider, profile=profile)
+        guest.wait_until_bound()
         guest.appear_in_nova()
         return guest
 
@@ -248,3 +260,126 @@ def test_recover_keeps_mode_set_after_backup(cloud: Drill, tmp_path: Path) -> No
         assert host.modes()['current'] == 'sym;asym'
         cloud.until(lambda: host.offers() == offers, 'Placement has the later mode')
         host.end(guest)
+
+
+# --- without the command ---
+
+
+class PatientHost(DriveHost):
+    """Host with a drive whose cleaning run may wait."""
+
+    is_settled = True  # False: a job waits
+
+    def settle(self) -> None:
+        if self.is_settled:
+            super().settle()
+
+
+def count_reserved(guest: Instance) -> int:
+    """Return the reserved units of the provider of an instance."""
+    (inventory,) = guest.cloud.inventory(guest.provider).values()
+    return inventory['reserved']
+
+
+def restart_agent(host: VgpuHost, cloud: Drill, number: int) -> str:
+    """Restart the agent, and return the first new line about handles that are kept.
+
+    :param number: of these handles
+    """
+    before = len(lines_of(cloud.conductor, 'keeps handle'))
+    host.kill_agent()
+    host.start_agent()
+    cloud.until(
+        lambda: len(lines_of(cloud.conductor, 'keeps handle')) >= before + number,
+        'handles are kept',
+    )
+    return lines_of(cloud.conductor, 'keeps handle')[before]
+
+
+@pytest.mark.parametrize('cloud', ['sqlite'], indirect=True)
+def test_restore_keeps_vgpus_of_guest(cloud: Drill, tmp_path: Path) -> None:
+    with VgpuHost(cloud, tmp_path, GENERATIONS['mdevs']) as host:
+        host.start_agent()
+        host.settle()
+        vgpus = list_vgpus(host)
+        backup = cloud.back_up()
+        guest = host.boot_bound(0)
+        guest.appear_in_nova()
+        host.settle()
+        reserved, in_use = count_reserved(guest), list_vgpus(host)
+        handles = {str(arq['attach_handle_uuid']) for arq in guest.list_arqs()}
+        cloud.restore(backup, tmp_path)
+
+        assert 'lost changes' in restart_agent(host, cloud, len(handles))
+        with pytest.raises(AssertionError, match='503'):
+            guest.list_arqs()
+        cloud.end_quarantine()
+        line = restart_agent(host, cloud, len(handles))
+        assert all(name in line for name in ('WARNING', host.name, guest.uuid))
+        assert any(arq in line for arq in guest.arqs)
+        assert any(handle in line for handle in handles)
+        cloud.until(
+            lambda: count_reserved(guest) == reserved + len(handles),
+            'the units of the guest are reserved',
+        )
+        assert list_vgpus(host) == in_use
+
+        # A bind gets another handle.
+        later = host.boot_bound(0)
+        assert not handles & {arq['attach_handle_uuid'] for arq in later.list_arqs()}
+        host.end(later)
+        # The instance is gone, but its allocation stands.
+        guest.disappear_from_nova()
+        restart_agent(host, cloud, len(handles))
+        assert list_vgpus(host) == in_use
+        guest.deallocate()
+        host.kill_agent()
+        host.start_agent()
+        cloud.until(lambda: list_vgpus(host) == vgpus, 'it is released')
+        cloud.until(lambda: count_reserved(guest) == reserved, 'its units are free')
+        host.end(host.boot_bound(0))
+
+
+@pytest.mark.parametrize('cloud', ['sqlite'], indirect=True)
+def test_restore_erases_no_drive_of_guest(cloud: Drill, tmp_path: Path) -> None:
+    """The backup is older than the drive, which is erased before its first use."""
+    backup = cloud.back_up()
+    with PatientHost(cloud, tmp_path / 'host') as host:
+        host.settings['nvme_driver'] = {'cleaning': 'always'}
+        host.switch_on()
+        host.wait_for('clean')
+        guest = cloud.boot_bound('CUSTOM_SSD')
+        guest.appear_in_nova()
+        # The guest is stopped, so its host has the drive.
+        host.content.write_text(_CONTENT)
+        commands = list_changes(host.drive)
+        host.is_settled = False
+        cloud.restore(backup, tmp_path)
+
+        host.switch_on()
+        cloud.until(lambda: host.cleanings()['units'], 'the drive is reported')
+        assert host.cleanings()['units'][0]['state'] == 'dirty'
+        cloud.end_quarantine()
+        line = cloud.wait_for_line('does not clean handle')
+        for name in ('WARNING', host.name, DRIVE, guest.uuid):
+            assert name in line
+        assert host.cleanings()['units'][0]['state'] == 'dirty'
+        assert host.providers()[DRIVE].free == 0
+        later = Instance(cloud, guest.provider, {'CUSTOM_SSD': 1})
+        with pytest.raises(AssertionError, match='409'):
+            later.allocate()
+        assert host.content.read_text() == _CONTENT
+        assert list_changes(host.drive) == commands
+
+        guest.disappear_from_nova()
+        guest.deallocate()
+        host.is_settled = True
+        host.wait_for('clean')
+        assert host.content.read_text() == ''
+        assert host.providers()[DRIVE].free == 1
+
+
+def list_changes(drive: Path) -> list[str]:
+    """Return the commands that a drive has received, without those that only read."""
+    lines = (drive / 'commands').read_text().splitlines()
+    return [line for line in lines if not line.startswith('smart-log')]

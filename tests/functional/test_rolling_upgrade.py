@@ -24,7 +24,6 @@ from tests.builders.next_release import labels, tree
 from tests.chaos.faulty_cloud import FaultyCloud
 from tests.servers import rabbitmq
 from tests.servers.databases import fresh_database
-from tests.servers.stack import Instance, expect
 from tests.support.sources import ROOT
 
 _BINDS: Final = 2  # per mix of daemons
@@ -160,10 +159,7 @@ class MixedCloud(FaultyCloud):
             future.result()
 
     def _bind(self, provider: str, profile: str) -> None:
-        instance = Instance(self, provider, {'VGPU': 1})
-        instance.create_arqs(profile)
-        instance.allocate()
-        expect(instance.bind(), 202)
+        instance = self.boot('VGPU', provider=provider, profile=profile)
         self.until(instance.is_resolved, 'Nova has the event')
         # While the agent restarts, the API delays Nova; the events have the result.
         assert {event['status'] for event in instance.events()} == {'completed'}

@@ -251,8 +251,7 @@ def test_services_are_listed(cloud: KeystoneCloud) -> None:
 
 
 def test_bound_arq_has_companion_fields(cloud: KeystoneCloud) -> None:
-    instance = cloud.boot('FPGA')
-    cloud.until(instance.is_resolved)
+    instance = cloud.boot_bound('FPGA')
     api, (uuid,) = cloud.api(NEWEST), instance.arqs
     arq = expect(api.ask('GET', f'/v2/accelerator_requests/{uuid}'), 200)
     device = expect(api.ask('GET', f'/v2/devices/{arq["device_uuid"]}'), 200)
@@ -261,5 +260,4 @@ def test_bound_arq_has_companion_fields(cloud: KeystoneCloud) -> None:
     path = f'/v2/accelerator_requests/{uuid}/events'
     events = expect(api.ask('GET', path), 200)['events']
     assert (events[0]['step'], events[-1]['step']) == ('Initial', 'Bound')
-    instance.delete()
-    cloud.until(instance.are_arqs_deleted)
+    instance.end()

@@ -2,8 +2,6 @@
 """Single process with all services, a real Placement, and the life cycle of ARQs."""
 
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +11,6 @@ import pytest
 from tests.hosts import sysfs_tree
 from tests.servers.stack import (
     NOVA,
-    ROOT,
     Cloud,
     expect,
     lines_of,
@@ -52,21 +49,18 @@ def test_instance_binds_and_releases_its_accelerators(
 ) -> None:
     """Twice, because unreleased handles would be missing the second time."""
     for _boot in range(2):
-        instance = cloud.boot(resource_class, count)
-        cloud.until(instance.is_resolved, 'Nova receives an event per ARQ')
+        instance = cloud.boot_bound(resource_class, count)
         assert [event['status'] for event in instance.events()] == ['completed'] * count
         answer = cloud.api(NOVA).ask('GET', f'{instance.path}&bind_state=resolved')
         arqs = expect(answer, 200)['arqs']
         assert {arq['state'] for arq in arqs} == {'Bound'}
         assert {arq['attach_handle_type'] for arq in arqs} == {handle_type}
         assert len({arq['attach_handle_uuid'] for arq in arqs}) == count
-        instance.delete()
-        cloud.until(instance.are_arqs_deleted, 'the ARQs are gone')
+        instance.end()
 
 
 def test_passthrough_handle_is_address_of_card(cloud: Cloud) -> None:
-    instance = cloud.boot('PGPU')
-    cloud.until(instance.is_resolved)
+    instance = cloud.boot_bound('PGPU')
     (arq,) = instance.list_arqs()
     assert arq['attach_handle_info'] == {
         'domain': '0000',
@@ -75,8 +69,7 @@ def test_passthrough_handle_is_address_of_card(cloud: Cloud) -> None:
         'function': '0',
         'managed': 'true',
     }
-    instance.delete()
-    cloud.until(instance.are_arqs_deleted)
+    instance.end()
 
 
 def test_log_warns_about_missing_authentication(cloud: Cloud) -> None:
@@ -110,17 +103,10 @@ def _heartbeats(cloud: Cloud) -> str:
 
 
 def test_status_command_shows_daemons(cloud: Cloud) -> None:
-    config = str(cloud.directory / 'standalone.conf')
-    completed = subprocess.run(
-        [sys.executable, '-m', 'cyborg_lite.cmd.status.main', '--config-file', config],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert completed.returncode == 0, completed.stdout + completed.stderr
-    assert 'cyborg-lite-agent' in completed.stdout
-    assert 'cyborg-lite-conductor' in completed.stdout
+    status, output = cloud.run('status')
+    assert status == 0, output
+    assert 'cyborg-lite-agent' in output
+    assert 'cyborg-lite-conductor' in output
 
 
 def test_restart_is_clean_and_keeps_data(tmp_path: Path) -> None:
@@ -131,13 +117,11 @@ def test_restart_is_clean_and_keeps_data(tmp_path: Path) -> None:
     )
     with created:
         first = created.start('standalone')
-        instance = created.boot('FPGA')
-        created.until(instance.is_resolved)
+        instance = created.boot_bound('FPGA')
         assert first.end() == 0
         assert lines_of(first, 'Stopped.')
         first.log.unlink()
         second = created.start('standalone')
         assert instance.states() == {'Bound'}
-        instance.delete()
-        created.until(instance.are_arqs_deleted)
+        instance.end()
         assert second.end() == 0

@@ -4,6 +4,8 @@
 Real daemons and an emulated kernel; after a reboot only the cards remain.
 """
 
+import pytest
+
 from tests.servers.stack import NOVA, Instance
 from tests.servers.vgpu_fixtures import cloud, host
 from tests.servers.vgpu_machine import Vgpu, VgpuHost, read_vgpus
@@ -98,6 +100,7 @@ def test_reboot_rebuilds_vgpus_in_each_order(host: VgpuHost) -> None:
     assert (host.list_vgpus(), host.list_allocated_arqs()) == (set(), [])
 
 
+@pytest.mark.parametrize('host', ['mdevs of virtual functions'], indirect=True)
 def test_reboot_failed_rebuild_fails_only_its_arqs(host: VgpuHost) -> None:
     """The reboot breaks one card of two."""
     boot_guests(host)
@@ -128,6 +131,7 @@ def test_reboot_failed_rebuild_fails_only_its_arqs(host: VgpuHost) -> None:
     assert (host.list_vgpus(), host.list_allocated_arqs()) == (set(), [])
 
 
+@pytest.mark.parametrize('host', ['types of virtual functions'], indirect=True)
 def test_driver_reload_rebuilds_vgpus(host: VgpuHost) -> None:
     """The agent detects the loss itself, because there is no reboot."""
     vgpus = boot_guests(host)
@@ -145,6 +149,7 @@ def test_driver_reload_rebuilds_vgpus(host: VgpuHost) -> None:
     assert (host.list_vgpus(), host.list_allocated_arqs()) == (set(), [])
 
 
+@pytest.mark.parametrize('host', ['mdevs'], indirect=True)
 def test_driver_reload_with_failure_is_repaired_later(host: VgpuHost) -> None:
     vgpus = boot_guests(host)
     address = host.generation.cards[0].removesuffix('.0')

@@ -2,7 +2,6 @@
 """Fixture host with a real agent; its cards change while the agent is stopped."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from devstack.launcher.processes import Child
 from tests.chaos.faulty_cloud import FaultyCloud
 from tests.hosts.fixture_drivers import DRIVERS, read_options
 from tests.hosts.fixture_hosts import Edit, FixtureHost
-from tests.servers.stack import ADMIN, ROOT, expect
+from tests.servers.stack import ADMIN, expect, find_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,26 +104,16 @@ class FixtureAgent:
     # Any: JSON.
     def verdicts(self) -> list[dict[str, Any]]:
         """Return the output of ``cyborg-lite-agent discover``."""
-        config = self.cloud.write_config(f'{self.name}-discover', self.options)
-        command = [sys.executable, '-m', 'cyborg_lite.cmd.daemons.agent', 'discover']
-        process = subprocess.run(
-            [*command, '--format', 'json', '--config-file', str(config)],
-            capture_output=True,
-            check=True,
-            cwd=ROOT,
-        )
-        entries: list[dict[str, Any]] = json.loads(process.stdout)
+        arguments = ['discover', '--format', 'json']
+        status, output = self.cloud.run('agent', *arguments, options=self.options)
+        assert status == 0, output
+        entries: list[dict[str, Any]] = find_json(output)
         return entries
 
     def repair(self) -> str:
         """Run the repair command of an operator and return its output."""
-        self._starts += 1
         command = ['placement', 'audit', '--apply', '--host', self.name]
-        log = f'{self.name}-audit-{self._starts}'
-        child = self.cloud.begin(log, 'manage', command)
-        child.until(lambda: child.status is not None)
-        self.cloud.children.remove(child)
-        return self.cloud.log(child)
+        return self.cloud.run('manage', *command)[1]
 
     def health(self, address: str) -> tuple[str, str]:
         """Return state and reason of a device as the API shows them."""

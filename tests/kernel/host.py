@@ -11,7 +11,7 @@ from cyborg_lite.rpc.security.keys import Peer, Role, derive_key
 from tests.kernel.machine import CommandFailed, Machine
 from tests.kernel.mdev_driver import MdevCards
 from tests.servers.message_keys import SECRET
-from tests.servers.stack import Cloud, Instance, Options, expect
+from tests.servers.stack import Cloud, Instance, Options
 
 UNIT: Final = 'cyborg-lite-agent'
 _MDEV_TYPE: Final = 'pci-1'  # no driver of the kernel is bound to the function
@@ -187,11 +187,7 @@ done""")
 
     def boot(self, serial: str) -> Instance:
         """Bind a drive and wait until Nova knows the result."""
-        instance = Instance(self.cloud, self.find_provider(serial), {'CUSTOM_SSD': 1})
-        instance.create_arqs(self.cloud.create_profile('CUSTOM_SSD'))
-        self.cloud.until(instance.has_candidate)
-        instance.allocate()
-        expect(instance.bind(), 202)
+        instance = self.cloud.boot('CUSTOM_SSD', provider=self.find_provider(serial))
         self.cloud.until(instance.is_resolved)
         return instance
 

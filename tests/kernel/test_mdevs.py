@@ -4,7 +4,7 @@
 from typing import Final
 
 from tests.kernel.host import Host
-from tests.servers.stack import Instance, expect
+from tests.servers.stack import Instance
 
 _FOREIGN: Final = '11111111-2222-3333-4444-555555555555'
 
@@ -19,8 +19,7 @@ def boot(host: Host) -> tuple[Instance, str]:
 
 
 def delete(host: Host, instance: Instance) -> None:
-    instance.delete()
-    host.cloud.until(instance.are_arqs_deleted)
+    instance.end()
 
 
 def test_mdev_exists_while_an_instance_has_it(host: Host) -> None:
@@ -69,12 +68,7 @@ def test_mdev_that_a_guest_has_open_stays(host: Host) -> None:
 
 
 def test_power_loss_during_bind_leaks_no_mdev(host: Host) -> None:
-    provider = host.cloud.provider_of('VGPU')
-    instance = Instance(host.cloud, provider, {'VGPU': 1})
-    instance.create_arqs(host.cloud.create_profile('VGPU'))
-    host.cloud.until(instance.has_candidate)
-    instance.allocate()
-    expect(instance.bind(), 202)
+    instance = host.cloud.boot('VGPU')
     host.restart_machine()
     host.cloud.until(instance.is_resolved)
     [arq] = instance.list_arqs()

@@ -4,7 +4,6 @@
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import pytest
@@ -73,13 +72,8 @@ class KeystoneCloud(Cloud):
         self._published = [publish(*entry) for entry in self._catalog.items()]
         return super().__enter__()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        super().__exit__(kind, error, trace)
+    def __exit__(self, *trouble: object) -> None:
+        super().__exit__(*trouble)
         for service in self._published:
             self.keystone.withdraw(service)
 

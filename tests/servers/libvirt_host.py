@@ -6,7 +6,6 @@ passed through whole.
 """
 
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 from xml.etree import ElementTree
 
@@ -76,12 +75,7 @@ class LibvirtHost:
             self.cloud.until_offered(f'{self.name}_{address}')
         return self
 
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *trouble: object) -> None:
         self.cloud.accept_servers(self.name, False)
         self.stop()
         self._service.close()

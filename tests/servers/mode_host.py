@@ -71,15 +71,7 @@ class ModeHost(VgpuHost):
 
     def boot_from(self, resource_class: str, ending: str = '') -> Instance:
         """Return a bound instance with one unit of the provider."""
-        card = f'{self.name}_{self.card}{ending}'
-        provider = self.cloud.until(
-            lambda: self.cloud.providers().get(card), f'{card} is offered'
-        )
-        guest = Instance(self.cloud, str(provider['uuid']), {resource_class: 1})
-        self.guests.append(guest)
-        guest.create_arqs(self.cloud.create_profile(resource_class))
-        guest.allocate()
+        guest = self.request(f'{self.card}{ending}', resource_class)
         expect(guest.bind(), 202)
-        self.cloud.until(guest.is_resolved, 'Nova receives an event')
-        assert guest.states() == {'Bound'}, guest.list_arqs()
+        guest.wait_until_bound()
         return guest

@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from http.server import ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 import requests
@@ -32,8 +31,8 @@ from tests.servers import openstack_config as config
 from tests.servers import rabbitmq
 from tests.servers.databases import fresh_database
 from tests.servers.glance import RealGlance
+from tests.servers.http_proxy import LossyProxy
 from tests.servers.keystone import PASSWORD, RealKeystone
-from tests.servers.lossy_proxy import LossyProxy
 from tests.servers.message_keys import write_lines
 from tests.servers.openstack_client import OpenStackClient, Server
 from tests.support.programs import find_module
@@ -81,12 +80,7 @@ class OpenStack(OpenStackClient):
         self._wait_until_ready()
         return self
 
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *trouble: object) -> None:
         for child in reversed(self.children.values()):
             child.kill()
         self._cleanup.close()

@@ -20,7 +20,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 from tests.servers.keystone import PASSWORD, Person, RealKeystone
@@ -102,12 +101,7 @@ class OpenStackProgram:
         )
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *trouble: object) -> None:
         if self._process is not None:
             self._process.communicate()
 

@@ -174,28 +174,38 @@ class VgpuHost:
 
     # --- guests ---
 
+    def find_provider(self, card: str) -> str:
+        """Return the uuid of the provider of a card, once it has an inventory.
+
+        :param card: ending of the name of the provider
+        """
+        name = f'{self.name}_{card}'
+
+        def find() -> Mapping[str, object] | None:
+            provider = self.cloud.providers().get(name)
+            has_inventory = provider and self.cloud.inventory(provider['uuid'])
+            return provider if has_inventory else None
+
+        return str(self.cloud.until(find, f'{name} is offered')['uuid'])
+
+    def request(self, card: str, resource_class: str, count: int = 1) -> Instance:
+        """Return an instance with ARQs and an allocation of a card."""
+        provider = self.find_provider(card)
+        guest = self.cloud.request(resource_class, count, provider=provider)
+        self.guests.append(guest)
+        return guest
+
     def boot_on(self, number: int, resource_class: str = 'VGPU') -> Instance:
         """Send a bind with units of the first or second card."""
-        cloud, count = self.cloud, self.generation.vgpus_per_card[number]
-        card = f'{self.name}_{self.generation.cards[number]}'
-        provider = cloud.until(
-            lambda: cloud.providers().get(card), f'{card} is offered'
-        )
-        provider = str(provider['uuid'])
-        cloud.until(
-            lambda: resource_class in cloud.inventory(provider), 'it has an inventory'
-        )
-        guest = Instance(cloud, provider, {resource_class: count})
-        self.guests.append(guest)
-        guest.create_arqs(cloud.create_profile(resource_class, count))
-        guest.allocate()
+        card = self.generation.cards[number]
+        count = self.generation.vgpus_per_card[number]
+        guest = self.request(card, resource_class, count)
         expect(guest.bind(), 202)
         return guest
 
     def boot_bound(self, number: int, resource_class: str = 'VGPU') -> Instance:
         guest = self.boot_on(number, resource_class)
-        self.cloud.until(guest.is_resolved, 'Nova receives an event per ARQ')
-        assert guest.states() == {'Bound'}, guest.list_arqs()
+        guest.wait_until_bound()
         return guest
 
     def define_guest(self, guest: Instance) -> list[HostDevice]:
@@ -205,8 +215,7 @@ class VgpuHost:
 
     def end(self, guest: Instance) -> None:
         """Delete an instance and wait until its cleanup is finished."""
-        guest.delete()
-        self.cloud.until(guest.are_arqs_deleted)
+        guest.end()
         self.settle()
 
     def settle(self) -> None:

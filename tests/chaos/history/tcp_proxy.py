@@ -5,7 +5,6 @@ import enum
 import socket
 import threading
 from contextlib import suppress
-from types import TracebackType
 from typing import Final, Self
 
 _SIZE: Final = 1 << 16
@@ -46,12 +45,7 @@ class TcpProxy:
         threading.Thread(target=self._accept, daemon=True).start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *trouble: object) -> None:
         # A shutdown also ends the accept() of the thread.
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
