@@ -9,19 +9,19 @@ import pytest
 from sqlalchemy import event, insert, text
 from sqlalchemy.orm import ORMExecuteState, Session
 
-from cyborg_lite.db.arqs import arqs, binding, release
+from cyborg_lite.db.arqs import arqs, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import JobOperation
 from cyborg_lite.db.jobs import operations, queue
-from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import NewJob
 from cyborg_lite.model.operations import NewOperation, OperationKind
 from cyborg_lite.model.queries import Query
+from tests.builders.bind_jobs import ANY_PROJECT, accept_bind, claim_for_bind
 from tests.builders.bound_arqs import add_bound_arqs
 from tests.builders.rows import OWNER, PROJECT, add_card, add_profile, bindings
+from tests.builders.table_rows import execute
 from tests.support.sql_statements import statements
 
-ANY_PROJECT = Scope(project_id=None)
 OTHER_ARQS = 10_000
 
 
@@ -34,19 +34,15 @@ def run_cycle(
     has_operation: bool = False,
 ) -> list[str]:
     """Create, bind, list and delete ARQs; return the statements."""
-    instance, event_job = str(uuid4()), NewJob(OperationKind.NOVA_EVENT)
+    instance = str(uuid4())
     of_instance = Query({'instance_uuid': (instance,)})
+    operation = NewOperation(OperationKind.BIND) if has_operation else None
+    new = NewJob(OperationKind.BIND, operation=operation)
     with statements(database) as sql:
         uuids = [arq.uuid for arq in database.write(arqs.create_arqs, profile, PROJECT)]
         assert len(uuids) == number
-        binding_by_arq = bindings(uuids, card, instance)
-        operation = NewOperation(OperationKind.BIND) if has_operation else None
-        bind = NewJob(OperationKind.BIND, operation=operation)
-        job = database.write(
-            binding.accept_bind, binding_by_arq, ANY_PROJECT, bind, OWNER
-        )
-        event = database.write(binding.claim_for_bind, job, uuids, None, event_job).job
-        database.write(queue.finish_job, event)
+        job = accept_bind(database, bindings(uuids, card, instance), new)
+        database.write(queue.finish_job, claim_for_bind(database, job, uuids).job)
         assert len(database.read(arqs.list_arqs, of_instance, ANY_PROJECT)) == number
         database.write(release.delete_arqs_of_instance, instance, ANY_PROJECT, None)
     return sql
@@ -88,7 +84,7 @@ def test_jobs_of_operation_are_found_by_index(database: Database) -> None:
         {'operation_uuid': uuid, 'job_uuid': uuid, 'job_kind': 'release'}
         for uuid in (str(uuid4()) for _ in range(10_000))
     ]
-    database.write(lambda session: session.execute(insert(JobOperation), relations))
+    execute(database, insert(JobOperation), relations)
     (statement,) = record_selects(
         database, lambda: database.read(operations.list_jobs, news[7].uuid)
     )
@@ -123,14 +119,11 @@ def test_cycle_runs_no_statement_through_the_orm(database: Database) -> None:
 
 
 def test_cycle_cost_does_not_depend_on_number(database: Database) -> None:
-    card = add_card(database, 16)
-    single, eight = (
-        run_cycle(
-            database, add_profile(database, [{'resources:PGPU': str(n)}]), card, n
-        )
-        for n in (1, 8)
-    )
-    assert len(single) == len(eight)
+    card, costs = add_card(database, 16), []
+    for number in (1, 8):
+        profile = add_profile(database, [{'resources:PGPU': str(number)}])
+        costs.append(len(run_cycle(database, profile, card, number)))
+    assert costs[0] == costs[1]
 
 
 @pytest.mark.parametrize('detailed', [False, True])

@@ -14,13 +14,16 @@ from cyborg_lite.errors.arqs import BindCancelled, HandlesContended, NoFreeHandl
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.hosts import HostInUse
 from cyborg_lite.errors.profiles import DeviceProfileNotFound
-from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import Job, NewJob
-from cyborg_lite.model.operations import OperationKind
-from tests.builders.bind_jobs import complete_bind
+from cyborg_lite.model.jobs import Job
+from tests.builders.bind_jobs import (
+    ANY_PROJECT,
+    FAILED_EVENT_JOB,
+    accept_bind,
+    claim_for_bind,
+    complete_bind,
+)
 from tests.builders.rows import (
     HOST,
-    OWNER,
     add_arqs,
     add_card,
     add_profile,
@@ -31,9 +34,7 @@ from tests.builders.rows import (
 from tests.builders.service_rows import mark_down
 from tests.support.concurrent_calls import run_at_once
 
-EVERYBODY = Scope(project_id=None)
-BIND = NewJob(OperationKind.BIND)
-EVENT = NewJob(OperationKind.NOVA_EVENT)
+FAILURE = DriverError(reason='no handle')
 _ROUNDS = 40
 _MAX_ATTEMPTS = 20
 
@@ -41,18 +42,16 @@ _MAX_ATTEMPTS = 20
 def claim_and_end(database: Database, job: Job, uuids: list[str]) -> str:
     """Claim the handles, and complete the bind or fail it as its job does."""
     try:
-        claimed = database.write(binding.claim_for_bind, job, uuids, None, EVENT)
-        complete_bind(database, claimed.job, uuids, EVENT)
+        claimed = claim_for_bind(database, job, uuids)
+        complete_bind(database, claimed.job, uuids)
     except BindCancelled:
-        database.write(
-            binding.fail_bind, job, uuids, DriverError(reason='cancelled'), EVENT
-        )
+        database.write(binding.fail_bind, job, uuids, FAILURE, FAILED_EVENT_JOB)
         return 'cancelled'
     return 'bound'
 
 
 def delete_of_instance(database: Database, instance: str) -> str:
-    database.write(release.delete_arqs_of_instance, instance, EVERYBODY, None)
+    database.write(release.delete_arqs_of_instance, instance, ANY_PROJECT, None)
     return 'deleted'
 
 
@@ -63,10 +62,7 @@ def test_delete_of_instance_during_claim_succeeds(
     card = add_card(database, 2 * _ROUNDS, needs_host=needs_host)
     for _ in range(_ROUNDS):
         uuids, instance = add_arqs(database, 2), str(uuid4())
-        binding_by_arq = bindings(uuids, card, instance)
-        job = database.write(
-            binding.accept_bind, binding_by_arq, EVERYBODY, BIND, OWNER
-        )
+        job = accept_bind(database, bindings(uuids, card, instance))
         bind = partial(claim_and_end, database, job, uuids)
         delete = partial(delete_of_instance, database, instance)
         bound, deleted = run_at_once([bind, delete])
@@ -86,15 +82,12 @@ def test_delete_profile_concurrently_succeeds_once(database: Database) -> None:
 
 def bind(database: Database, uuids: list[str], card: str) -> str:
     """Bind ARQs of a new instance; return the final state."""
-    binding_by_arq = bindings(uuids, card, str(uuid4()))
-    job = database.write(binding.accept_bind, binding_by_arq, EVERYBODY, BIND, OWNER)
+    job = accept_bind(database, bindings(uuids, card))
     for _ in range(_MAX_ATTEMPTS):
         try:
             return claim_and_end(database, job, uuids)
         except NoFreeHandle:
-            database.write(
-                binding.fail_bind, job, uuids, DriverError(reason='no handle'), EVENT
-            )
+            database.write(binding.fail_bind, job, uuids, FAILURE, FAILED_EVENT_JOB)
             return 'failed'
         except HandlesContended:  # the conductor would postpone the job
             continue
@@ -125,5 +118,5 @@ def forget_host(database: Database) -> str:
 def _remove_host(database: Database) -> None:
     """Delete all ARQs of the host, then the host."""
     uuids = owners(database)
-    database.write(release.delete_arqs, uuids, EVERYBODY, True, None)
+    database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
     database.write(hosts.forget_host, HOST)

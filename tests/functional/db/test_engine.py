@@ -2,7 +2,6 @@
 """Required behaviour of each database: transactions, locks, text and times."""
 
 import threading
-from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from uuid import uuid4
 
@@ -11,7 +10,7 @@ from sqlalchemy import insert, select, text, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import Attribute, Device, DeviceProfile
+from cyborg_lite.db.core.tables import Device, DeviceProfile
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.daemons import DatabaseError, ServiceUnavailable
 from tests.servers.databases import database_fixture
@@ -32,25 +31,6 @@ def _descriptions(session: Session) -> list[str | None]:
     return list(session.scalars(select(DeviceProfile.description)))
 
 
-def _count_up(session: Session) -> None:
-    """Read a number and increase it. A lost update changes the result."""
-    row = session.scalars(select(DeviceProfile).with_for_update()).one()
-    row.description = str(int(row.description or '') + 1)
-
-
-def _in_threads(number: int, work: Callable[[], None]) -> None:
-    threads = [threading.Thread(target=work) for _ in range(number)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def test_write_is_visible_to_next_read(database: Database) -> None:
-    database.write(_add, 'one')
-    assert database.read(_names) == ['one']
-
-
 def test_write_error_rolls_back(database: Database) -> None:
     def add_two(session: Session) -> None:
         _add(session, 'one')
@@ -64,17 +44,6 @@ def test_write_error_rolls_back(database: Database) -> None:
 def test_read_rolls_back_changes(database: Database) -> None:
     database.read(_add, 'one')
     assert database.read(_names) == []
-
-
-def test_write_concurrent_updates_lose_none(database: Database) -> None:
-    database.write(_add, 'one')
-
-    def count_to_five() -> None:
-        for _ in range(5):
-            database.write(_count_up)
-
-    _in_threads(8, count_to_five)
-    assert database.read(_descriptions) == ['40']
 
 
 def test_read_does_not_wait_for_writer(database: Database) -> None:
@@ -117,12 +86,6 @@ def test_write_deadlock_is_retried(server: Database) -> None:
 def _update_profile(session: Session, name: str) -> None:
     statement = update(DeviceProfile).where(DeviceProfile.name == name)
     session.execute(statement.values(description='1'))
-
-
-def test_write_enforces_foreign_keys(database: Database) -> None:
-    orphan = insert(Attribute).values(uuid='u', deployable_id=42, key='k', value='v')
-    with pytest.raises(DatabaseError):
-        database.write(lambda session: session.execute(orphan))
 
 
 def test_write_keeps_every_character(database: Database) -> None:

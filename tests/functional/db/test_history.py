@@ -14,10 +14,8 @@ from cyborg_lite.db.arqs import binding
 from cyborg_lite.db.core import clock
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.errors.drivers import DriverError
-from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import NewJob
-from cyborg_lite.model.operations import OperationKind
-from tests.builders.rows import OWNER, add_arqs, add_card, bindings
+from tests.builders.bind_jobs import FAILED_EVENT_JOB, accept_bind
+from tests.builders.rows import add_arqs, add_card, bindings
 from tests.doubles.placement import FakePlacement
 from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import ADMIN, MEMBER, NOVA, OTHER_MEMBER, Client
@@ -33,11 +31,9 @@ def nova(database: Database) -> Client:
 
 def fail_bind(database: Database, uuids: list[str], instance: str) -> None:
     """Have the bind of ARQs to an instance fail with the secret in the reason."""
-    values = bindings(uuids, add_card(database, 2), instance)
-    everybody, bind = Scope(project_id=None), NewJob(OperationKind.BIND)
-    job = database.write(binding.accept_bind, values, everybody, bind, OWNER)
-    error, event = DriverError(reason=SECRET), NewJob(OperationKind.NOVA_EVENT)
-    database.write(binding.fail_bind, job, uuids, error, event)
+    job = accept_bind(database, bindings(uuids, add_card(database, 2), instance))
+    error = DriverError(reason=SECRET)
+    database.write(binding.fail_bind, job, uuids, error, FAILED_EVENT_JOB)
 
 
 def list_steps(client: Client, instance: str) -> list[dict[str, Any]]:

@@ -4,23 +4,21 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, func, insert, select
-from sqlalchemy.orm import Session
+from sqlalchemy import delete, insert
 
-from cyborg_lite.db.arqs import arqs, binding, history, release, usages
+from cyborg_lite.db.arqs import history, release, usages
 from cyborg_lite.db.core import incarnations
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import ArqEvent, Incarnation, UsagePeriod, now
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.daemons import DatabaseQuarantined
-from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
 from cyborg_lite.model.jobs import HELD_IN_QUARANTINE, NewJob
 from cyborg_lite.model.operations import OperationKind
+from tests.builders.bind_jobs import ANY_PROJECT, accept_bind, claim_for_bind
 from tests.builders.bound_arqs import create_bound_instance
-from tests.builders.rows import OWNER, PROJECT, add_card, add_profile, bindings
-
-EVERYBODY = Scope(project_id=None)
+from tests.builders.rows import OWNER, add_arqs, add_card, bindings
+from tests.builders.table_rows import count_rows, execute
 
 
 def read_mark(database: Database) -> DatabaseMark:
@@ -33,13 +31,7 @@ def has_lost(database: Database, remembered: DatabaseMark) -> bool:
 
 def lose(database: Database, table: Any, after: int) -> None:
     """Delete the rows of later commits."""
-    rows = delete(table).where(table.id > after)
-    database.write(lambda session: session.execute(rows))
-
-
-def count_rows(database: Database, table: Any) -> int | None:
-    rows = select(func.count()).select_from(table)
-    return database.read(lambda session: session.scalar(rows))
+    execute(database, delete(table).where(table.id > after))
 
 
 @pytest.fixture
@@ -52,7 +44,7 @@ def test_mark_grows_with_bind_and_with_release(database: Database) -> None:
     marks = [read_mark(database)]
     _, instance = create_bound_instance(database, 1)
     marks.append(read_mark(database))
-    database.write(release.delete_arqs_of_instance, instance, EVERYBODY)
+    database.write(release.delete_arqs_of_instance, instance, ANY_PROJECT)
     marks.append(read_mark(database))
     assert marks[0] == NO_MARK
     assert marks[0].step < marks[1].step
@@ -66,7 +58,7 @@ def test_lost_commits_are_noticed(database: Database) -> None:
     backup = read_mark(database)
     _, instance = create_bound_instance(database, 1)
     bound = read_mark(database)
-    database.write(release.delete_arqs_of_instance, instance, EVERYBODY)
+    database.write(release.delete_arqs_of_instance, instance, ANY_PROJECT)
     remembered = read_mark(database)
     lose(database, UsagePeriod, backup.period)
     assert has_lost(database, remembered)
@@ -81,20 +73,16 @@ def test_database_that_has_grown_again_is_noticed(database: Database) -> None:
     remembered = read_mark(database)
     lose(database, ArqEvent, remembered.step - 1)
 
-    def grow(session: Session) -> None:
-        for number in range(3):
-            row = {'id': remembered.step + number, 'arq_uuid': 'another', 'at': now()}
-            text = {'step': 'Bound', 'actor': 'agent'}
-            session.execute(insert(ArqEvent).values(**row, **text))
-
-    database.write(grow)
+    row = {'arq_uuid': 'another', 'at': now(), 'step': 'Bound', 'actor': 'agent'}
+    ids = range(remembered.step, remembered.step + 3)
+    execute(database, insert(ArqEvent), [{**row, 'id': number} for number in ids])
     assert read_mark(database).step > remembered.step
     assert has_lost(database, remembered)
 
 
 def test_purge_keeps_the_mark(database: Database) -> None:
     _, instance = create_bound_instance(database, 1)
-    database.write(release.delete_arqs_of_instance, instance, EVERYBODY)
+    database.write(release.delete_arqs_of_instance, instance, ANY_PROJECT)
     before = read_mark(database)
     assert database.write(history.delete_old_histories, now())
     database.write(usages.delete_old_periods, -60)
@@ -123,23 +111,18 @@ def test_new_incarnation_follows_all_that_are_remembered(database: Database) -> 
 
 
 def test_quarantine_hands_out_nothing(untrusted_database: Database) -> None:
-    profile = add_profile(untrusted_database, [{'resources:PGPU': '1'}])
-    card = add_card(untrusted_database, 1)
-    (arq,) = untrusted_database.write(arqs.create_arqs, profile, PROJECT)
-    bind = bindings([arq.uuid], card), EVERYBODY, NewJob(OperationKind.BIND), OWNER
+    uuids, card = add_arqs(untrusted_database, 1), add_card(untrusted_database, 1)
+    requested = bindings(uuids, card)
     with pytest.raises(DatabaseQuarantined):
-        untrusted_database.write(binding.accept_bind, *bind)
+        accept_bind(untrusted_database, requested)
     untrusted_database.write(incarnations.end_quarantine)
-    job = untrusted_database.write(binding.accept_bind, *bind)
+    job = accept_bind(untrusted_database, requested)
     untrusted_database.write(incarnations.begin_quarantine, NO_MARK, 'again')
-    event = NewJob(OperationKind.NOVA_EVENT)
     with pytest.raises(DatabaseQuarantined):
-        untrusted_database.write(binding.claim_for_bind, job, [arq.uuid], None, event)
+        claim_for_bind(untrusted_database, job, uuids)
 
 
-def test_quarantine_leases_no_changes(
-    untrusted_database: Database,
-) -> None:
+def test_quarantine_leases_no_changes(untrusted_database: Database) -> None:
     for kind in OperationKind:
         untrusted_database.write(queue.add_job, NewJob(kind))
     untrusted_database.write(queue.add_job, NewJob(OperationKind.BIND, limit_ms=-1))

@@ -3,42 +3,30 @@
 
 import os
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from uuid import uuid4
 
 from cyborg_lite.conductor.arqs.binding import BindHandler, build_bind_job
-from cyborg_lite.db.arqs import binding, release
+from cyborg_lite.db.arqs import release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import now
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import profiles
 from cyborg_lite.errors.arqs import ArqStateConflict, HandlesContended, InstanceHasArqs
 from cyborg_lite.errors.profiles import DeviceProfileExists
-from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, NewJob, Owner
 from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 from cyborg_lite.model.queries import Query
+from tests.builders.bind_jobs import ANY_PROJECT, accept_bind, claim_for_bind
 from tests.builders.bind_rules import RULES
-from tests.builders.rows import (
-    OWNER,
-    add_arqs,
-    add_card,
-    bindings,
-    owners,
-    states,
-)
+from tests.builders.rows import OWNER, add_arqs, add_card, bindings, owners, states
 from tests.doubles.agents import FakeAgents
 from tests.doubles.consumers import FakeConsumers
 from tests.support.concurrent_calls import run_at_once
 from tests.support.sql_statements import statements
-
-ANY_PROJECT = Scope(project_id=None)
-BIND_JOB = NewJob(OperationKind.BIND)
-EVENT_JOB = NewJob(OperationKind.NOVA_EVENT)
 
 # 200 rounds take more than a minute on each database.
 ROUNDS = int(os.environ.get('CYBORG_LITE_TEST_RACE_ROUNDS', '200'))
@@ -61,11 +49,9 @@ class Binder:
         self._handler = BindHandler(self.database, agents, consumers, rules)
 
     def bind(self, uuid: str) -> str:
-        instance = str(uuid4())
-        binding_by_arq = bindings([uuid], self.card, instance)
-        new_job = build_bind_job(binding_by_arq, RULES, None)
-        write = self.database.write
-        job = write(binding.accept_bind, binding_by_arq, ANY_PROJECT, new_job, OWNER)
+        requested = bindings([uuid], self.card)
+        new_job = build_bind_job(requested, RULES, None)
+        job = accept_bind(self.database, requested, new_job)
         for _ in range(_MAX_ATTEMPTS):
             with suppress(HandlesContended):  # the conductor would postpone the job
                 event_job = self._handler.run(job)
@@ -74,29 +60,17 @@ class Binder:
         return 'timed out'
 
 
-def accept_bind(database: Database, uuids: list[str], card: str, instance: str) -> str:
-    binding_by_arq = bindings(uuids, card, instance)
-    return database.write(
-        binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
-    ).type
+def accept(database: Database, uuids: list[str], card: str, instance: str) -> str:
+    return accept_bind(database, bindings(uuids, card, instance)).type
 
 
-def claim_handles(database: Database, job: Job, uuids: list[str]) -> int:
-    database.write(binding.claim_for_bind, job, uuids, None, EVENT_JOB)
-    return len(uuids)
-
-
-def add_job(database: Database, job: NewJob) -> None:
-    database.write(queue.add_job, job)
+def claim(database: Database, job: Job, uuids: list[str]) -> int:
+    return len(claim_for_bind(database, job, uuids).handles)
 
 
 def delete_arqs(database: Database, uuids: list[str]) -> int:
     """Delete ARQs and return the number of missing ARQs."""
     return len(database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None))
-
-
-def sort_as_text(results: Sequence[object]) -> list[str]:
-    return sorted(map(str, results))
 
 
 def test_bind_concurrent_each_handle_is_claimed_once(database: Database) -> None:
@@ -109,10 +83,8 @@ def test_bind_concurrent_each_handle_is_claimed_once(database: Database) -> None
         assert Counter(results) == {'Bound': 16, 'BindFailed': 16}
         # A single bind needs twelve statements.
         assert len(sql) <= 32 * 24, 'too many retries'
-        bound = [
-            uuid for uuid, state in zip(uuids, results, strict=True) if state == 'Bound'
-        ]
-        assert owners(database) == sorted(bound)
+        outcomes = zip(uuids, results, strict=True)
+        assert owners(database) == sorted(u for u, end in outcomes if end == 'Bound')
         assert delete_arqs(database, uuids) == 0
         assert owners(database) == []
 
@@ -122,12 +94,9 @@ def test_accept_bind_concurrent_one_set_per_instance(database: Database) -> None
     for _ in range(10):
         instance = str(uuid4())
         sets = [add_arqs(database, 2), add_arqs(database, 2)]
-        results = run_at_once(
-            [partial(accept_bind, database, uuid, card, instance) for uuid in sets]
-        )
-        assert sort_as_text(results) == sort_as_text(
-            [OperationKind.BIND, InstanceHasArqs]
-        )
+        binds = [partial(accept, database, uuids, card, instance) for uuids in sets]
+        results = run_at_once(binds)
+        assert Counter(results) == {OperationKind.BIND: 1, InstanceHasArqs: 1}
         loser = sets[results.index(InstanceHasArqs)]
         assert states(database, loser) == ['Initial', 'Initial']
 
@@ -136,32 +105,18 @@ def test_accept_bind_concurrent_one_instance_per_arq(database: Database) -> None
     card = add_card(database, 1)
     for _ in range(10):
         uuids = add_arqs(database, 1)
-        instances = str(uuid4()), str(uuid4())
-        results = run_at_once(
-            [
-                partial(accept_bind, database, uuids, card, instance)
-                for instance in instances
-            ]
-        )
-        assert sort_as_text(results) == sort_as_text(
-            [OperationKind.BIND, ArqStateConflict]
-        )
+        bind = partial(accept, database, uuids, card)
+        results = run_at_once([partial(bind, str(uuid4())) for _ in range(2)])
+        assert Counter(results) == {OperationKind.BIND: 1, ArqStateConflict: 1}
 
 
 def test_delete_during_claim_leaves_no_handle(database: Database) -> None:
     card = add_card(database, 2)
     for _ in range(10):
         uuids = add_arqs(database, 2)
-        binding_by_arq = bindings(uuids, card)
-        job = database.write(
-            binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
-        )
-        run_at_once(
-            [
-                partial(claim_handles, database, job, uuids),
-                partial(delete_arqs, database, uuids),
-            ]
-        )
+        job = accept_bind(database, bindings(uuids, card))
+        delete = partial(delete_arqs, database, uuids)
+        run_at_once([partial(claim, database, job, uuids), delete])
         assert states(database, uuids) == []
         assert owners(database) == []
 
@@ -170,7 +125,7 @@ def test_delete_concurrent_deletes_once(database: Database) -> None:
     for _ in range(10):
         uuids = add_arqs(database, 2)
         results = run_at_once([partial(delete_arqs, database, uuids)] * 2)
-        assert sort_as_text(results) == ['0', '2']
+        assert Counter(results) == {0: 1, 2: 1}
         assert states(database, uuids) == []
 
 
@@ -192,7 +147,7 @@ def test_lease_jobs_concurrent_each_job_leased_once(database: Database) -> None:
 
 def test_add_job_concurrent_same_key_writes_one_row(database: Database) -> None:
     sync = NewJob(OperationKind.RECONCILE, key='compute-1')
-    run_at_once([partial(add_job, database, sync)] * 8)
+    run_at_once([partial(database.write, queue.add_job, sync)] * 8)
     assert len(database.write(queue.lease_jobs, OWNER, 10)) == 1
 
 

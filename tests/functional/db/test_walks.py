@@ -36,15 +36,18 @@ from cyborg_lite.errors.arqs import (
 )
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.drivers import DriverError
-from cyborg_lite.model.arqs.arqs import Scope
-from cyborg_lite.model.jobs import Job, NewJob
+from cyborg_lite.model.jobs import Job
 from cyborg_lite.model.operations import OperationKind
-from tests.builders.bind_jobs import confirm_all
+from tests.builders.bind_jobs import (
+    ANY_PROJECT,
+    FAILED_EVENT_JOB,
+    accept_bind,
+    claim_for_bind,
+    complete_bind,
+)
 from tests.builders.rows import OWNER, add_arqs, add_card, bindings, owners, states
 
-ANY_PROJECT: Final = Scope(project_id=None)
-BIND_JOB: Final = NewJob(OperationKind.BIND)
-EVENT_JOB: Final = NewJob(OperationKind.NOVA_EVENT)
+FAILURE: Final = DriverError(reason='used by an instance')
 CAPACITY: Final = 3
 INSTANCES: Final = [str(uuid4()) for _ in range(2)]
 
@@ -122,18 +125,12 @@ class ArqStateMachine(RuleBasedStateMachine):
         earlier_arqs = instance_arqs - set(uuids)
         if any(self.arqs[uuid].state != 'BindFailed' for uuid in earlier_arqs):
             with pytest.raises(InstanceHasArqs):
-                self.database.write(
-                    binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
-                )
+                accept_bind(self.database, binding_by_arq)
         elif not ready:
             with pytest.raises(ArqStateConflict):
-                self.database.write(
-                    binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
-                )
+                accept_bind(self.database, binding_by_arq)
         else:
-            job = self.database.write(
-                binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
-            )
+            job = accept_bind(self.database, binding_by_arq)
             self.mark_deleted(sorted(earlier_arqs))
             generation = max(self.arqs[uuid].generation for uuid in uuids) + 1
             self.accepted.append(StartedBind(job, uuids, generation))
@@ -204,17 +201,13 @@ class ArqStateMachine(RuleBasedStateMachine):
         expected = self.expected_error(bind, bind_arqs)
         if expected is not None:
             with pytest.raises(expected):
-                self.database.write(
-                    binding.claim_for_bind, bind.job, bind.uuids, None, EVENT_JOB
-                )
+                claim_for_bind(self.database, bind.job, bind.uuids)
             if expected is HandlesContended:
                 self.accepted.append(bind)
             else:
                 self.fail(bind)
             return
-        claimed = self.database.write(
-            binding.claim_for_bind, bind.job, bind.uuids, None, EVENT_JOB
-        )
+        claimed = claim_for_bind(self.database, bind.job, bind.uuids)
         for arq in bind_arqs:
             arq.allocated_card = arq.card
             arq.preparing = arq.card == self.on_host
@@ -246,9 +239,8 @@ class ArqStateMachine(RuleBasedStateMachine):
         return HandlesContended if enough else NoFreeHandle
 
     def fail(self, bind: StartedBind) -> None:
-        event = self.database.write(
-            binding.fail_bind, bind.job, bind.uuids, DriverError(reason='no'), EVENT_JOB
-        )
+        failure = FAILURE, FAILED_EVENT_JOB
+        event = self.database.write(binding.fail_bind, bind.job, bind.uuids, *failure)
         if event is not None:
             self.database.write(queue.finish_job, event)
         for uuid in bind.uuids:
@@ -271,22 +263,10 @@ class ArqStateMachine(RuleBasedStateMachine):
             self.fail(bind)
         elif not all(map(bind.is_current, bind_arqs)):
             with pytest.raises(BindCancelled):
-                self.database.write(
-                    binding.complete_bind,
-                    bind.job,
-                    confirm_all(self.database, bind.uuids),
-                    None,
-                    EVENT_JOB,
-                )
+                complete_bind(self.database, bind.job, bind.uuids)
             self.fail(bind)
         else:
-            event = self.database.write(
-                binding.complete_bind,
-                bind.job,
-                confirm_all(self.database, bind.uuids),
-                None,
-                EVENT_JOB,
-            )
+            event = complete_bind(self.database, bind.job, bind.uuids)
             self.database.write(queue.finish_job, event)
             for arq in bind_arqs:
                 arq.state, arq.preparing = 'Bound', False
@@ -307,11 +287,7 @@ class ArqStateMachine(RuleBasedStateMachine):
             assert arq.state != 'Bound'
             assert not arq.preparing
             if not succeeds:
-                self.database.write(
-                    release.record_release_failure,
-                    handle,
-                    DriverError(reason='used by an instance'),
-                )
+                self.database.write(release.record_release_failure, handle, FAILURE)
                 self.database.write(queue.postpone_job, job, 0, 'used by an instance')
                 arq.state = 'UnbindFailed' if arq.state == 'Unbound' else arq.state
                 continue
