@@ -1,37 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RPC calls of the API and bytes of their replies for pages of 1,000 rows.
-
-The API and a conductor with SQLite run in this process.
-"""
+"""RPC calls of the API and bytes of their replies for pages of 1,000 rows."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from oslo_config import cfg
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite import conf as configuration
 from cyborg_lite.api.app import assemble
-from cyborg_lite.cmd.daemons import conductor
-from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Arq, AttachHandle, Job
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.model.hosts.services import CONDUCTOR
 from cyborg_lite.model.inventory.host_report import HostReport
-from cyborg_lite.rpc import transport
-from cyborg_lite.rpc.client import build_conductor
+from cyborg_lite.rpc.client import build_conductor, serve_locally
 from cyborg_lite.rpc.context import RequestContext
-from cyborg_lite.rpc.methods import CONDUCTOR as CONDUCTOR_CALLS
+from cyborg_lite.rpc.transport import Message
 from tests.builders.bound_arqs import add_bound_arqs
 from tests.builders.reports import HOST, host
 from tests.builders.rows import add_profile
-from tests.servers.databases import create_sqlite_file
+from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import Client, build_configuration
 
 _HOSTS, _CARDS = 20, 50
@@ -39,24 +27,16 @@ _ROWS = _HOSTS * _CARDS
 
 
 @pytest.fixture(scope='module')
-def conf(tmp_path_factory: pytest.TempPathFactory) -> cfg.ConfigOpts:
-    """Return the configuration of a conductor whose database has 1,000 rows each."""
-    directory: Path = tmp_path_factory.mktemp('lists')
-    connection = create_sqlite_file(directory / 'db.sqlite')
-    database = Database(connection)
+def conductor() -> LocalConductor:
+    """Return a conductor whose database has 1,000 rows each."""
+    conductor = LocalConductor()
+    database = conductor.database
     for number in range(_HOSTS):
         database.write(reports.store_report, _report(number))
     profile = add_profile(database, [{'resources:PGPU': '1'}])
     database.write(add_bound_arqs, profile, _ROWS)
     database.write(_assign_handles)
-    database.close()
-    file = directory / 'cyborg-lite.conf'
-    file.write_text(
-        f'[DEFAULT]\ntransport_url = local:///{uuid4()}\nhost = controller-1\n'
-        f'[database]\nconnection = {connection}\n'
-        '[placement]\nendpoint_override = http://127.0.0.1:1\nconnect_retries = 0\n'
-    )
-    return configuration.parse(['--config-file', str(file)], CONDUCTOR)
+    return conductor
 
 
 def _report(number: int) -> HostReport:
@@ -86,33 +66,24 @@ def _assign_handles(session: Session) -> None:
     )
 
 
-@pytest.fixture(scope='module')
-def bus(conf: cfg.ConfigOpts) -> Iterator[transport.Transport]:
-    service = conductor.build(conf)
-    service.start()
-    yield transport.connect(conf)
-    service.stop()
-    service.wait()
-
-
 @pytest.fixture
 def replies() -> list[tuple[str, int]]:
     return []
 
 
 @pytest.fixture
-def client(bus: transport.Transport, replies: list[tuple[str, int]]) -> Client:
+def client(conductor: LocalConductor, replies: list[tuple[str, int]]) -> Client:
     """Return a client of the API that records methods and bytes of the replies."""
-    caller = transport.Caller(bus, CONDUCTOR_CALLS.topic, CONDUCTOR_CALLS.version)
+    serve = serve_locally(conductor.dispatcher)
 
     # Any: the reply is JSON.
-    def send(context: RequestContext, message: transport.Message) -> Any:
-        reply = caller.send(context, message)
+    def send(context: RequestContext, message: Message) -> Any:
+        reply = serve(context, message)
         replies.append((message.method, len(json.dumps(reply))))
         return reply
 
     application = assemble(build_configuration(), build_conductor(send))
-    return Client(application=application, is_described=False)
+    return Client(conductor, application, is_described=False)
 
 
 @pytest.mark.parametrize(

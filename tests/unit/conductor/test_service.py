@@ -4,40 +4,12 @@
 import threading
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import Mock
 
-from cyborg_lite.conductor.arqs.audit import AuditRules
-from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
-from cyborg_lite.conductor.service import (
-    HANDLERS,
-    ConductorService,
-    JobDependencies,
-    build_handlers,
-)
+from cyborg_lite.conductor.service import HANDLERS, ConductorService
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.model.operations import OperationKind
-from tests.builders.bind_rules import RULES
-from tests.builders.orphans import IMPATIENT
 from tests.support.api.conductor import LocalConductor
-
-
-def build_dependencies(database: Database) -> JobDependencies:
-    # No test of this module calls a dependency.
-    return JobDependencies(
-        database=database,
-        placement=Mock(),
-        nova=Mock(),
-        agents=Mock(),
-        loader=Mock(),
-        sync=Mock(),
-        sync_jobs=Mock(),
-        metrics=Metrics(),
-        bind_rules=RULES,
-        audit_rules=AuditRules(60, require_allocation=True, pace=IMPATIENT),
-        playbooks=Mock(),
-    )
-
 
 # Their jobs are of the kind reconcile.
 _KINDS = set(OperationKind) - {OperationKind.REFRESH, OperationKind.FORGET}
@@ -45,12 +17,6 @@ _KINDS = set(OperationKind) - {OperationKind.REFRESH, OperationKind.FORGET}
 
 def test_handlers_table_covers_all_job_types() -> None:
     assert set(HANDLERS) == _KINDS
-
-
-def test_build_handlers_returns_distinct_handler_per_type(database: Database) -> None:
-    handlers = build_handlers(build_dependencies(database))
-    assert set(handlers) == _KINDS
-    assert len({type(handler) for handler in handlers.values()}) == len(_KINDS)
 
 
 def test_services_implement_each_method_of_interface() -> None:

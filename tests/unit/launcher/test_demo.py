@@ -38,14 +38,6 @@ def life_cycle(
     return demo._LifeCycle(cast(Stack, stack), accelerator)
 
 
-def test_create_profile_unexpected_status_raises() -> None:
-    with (
-        HttpService() as service,
-        pytest.raises(LaunchFailed, match='expected status 201'),
-    ):
-        life_cycle(service)._create_profile()
-
-
 @pytest.mark.parametrize('has_sample_host', [True, False])
 def test_only_sample_host_loads_bitstream(has_sample_host: bool) -> None:
     trait, image = next(iter(sample_bitstreams.IMAGES.items()))

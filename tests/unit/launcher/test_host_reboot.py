@@ -9,11 +9,6 @@ from devstack.launcher import host_reboot, paths
 from devstack.launcher.failure import LaunchFailed
 
 
-def test_run_without_service_raises(top: Path) -> None:
-    with pytest.raises(LaunchFailed, match='Start one with --sample-host'):
-        host_reboot.run()
-
-
 def test_read_endpoint_returns_port_of_configuration(top: Path) -> None:
     paths.CONFIG.parent.mkdir(parents=True)
     paths.CONFIG.write_text('[api]\nport = 7777\n[pci_driver]\na = 1\na = 2%\n')

@@ -9,19 +9,6 @@ from devstack.launcher.configuration import is_free
 from devstack.launcher.options import parse
 
 
-def test_parse_without_arguments_returns_defaults() -> None:
-    options = parse([])
-    assert (options.port, options.placement_port) == (6666, 8778)
-    assert (options.sysfs_root, options.sample_host) == (None, 'default')
-    flags = (options.demo, options.background, options.stop, options.keep)
-    assert not any((*flags, options.reboot_host, options.sample_hosts))
-
-
-def test_parse_continue_keeps_data() -> None:
-    assert parse(['--continue']).keep
-    assert not parse(['--fresh']).keep
-
-
 def test_parse_port_0_selects_free_port() -> None:
     options = parse(['--port', '0', '--placement-port', '0'])
     assert is_free(options.port)
@@ -50,6 +37,7 @@ def test_parse_sample_host_accepts_yaml_file(tmp_path: Path) -> None:
         (['--sample-host', 't4'], 't4 is neither a sample host nor a YAML file'),
         (['--sample-host', 't4-mdev', '--sysfs-root', '/'], 'not allowed with'),
         (['--demonstrate'], 'unrecognized arguments'),
+        (['--port', '70', '--placement-port', '70'], 'are the same'),
     ],
 )
 def test_parse_invalid_argument_exits_with_2(
@@ -59,10 +47,3 @@ def test_parse_invalid_argument_exits_with_2(
         parse(arguments)
     assert end.value.code == 2
     assert reason in capsys.readouterr().err
-
-
-def test_parse_same_port_twice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        parse(['--port', '7000', '--placement-port', '7000'])
-    assert caught.value.code == 2
-    assert '--placement-port are the same' in capsys.readouterr().err

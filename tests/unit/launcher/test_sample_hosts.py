@@ -34,12 +34,6 @@ def test_read_options_returns_lines_of_options() -> None:
     assert all(spec.startswith('{') for spec in specs)
 
 
-def test_list_texts_describes_each_host() -> None:
-    lines = sample_hosts.list_texts().splitlines()
-    assert tuple(lines[::2]) == sample_hosts.NAMES
-    assert all(line.startswith('    ') for line in lines[1::2])
-
-
 def test_yaml_file_is_host(tmp_path: Path) -> None:
     card = {
         'pci': '0000:0a:00.0',

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.daemons import MalformedData, ServiceUnavailable
 from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.rpc.client import (
@@ -21,6 +21,7 @@ from cyborg_lite.rpc.interface import Agents
 from cyborg_lite.rpc.methods import AGENTS
 from cyborg_lite.rpc.transport import Message
 from tests.doubles.drivers import handle
+from tests.support.api.conductor import LocalConductor
 
 
 class Sender:
@@ -100,3 +101,18 @@ def test_local_agent_serves_any_host() -> None:
     prepared = agents.prepare(daemon_context(), 'compute-1', [handle(uuid='a')])
     assert prepared == (handle(uuid='a').confirm(),)
     assert prepared[0].needs_connect
+
+
+@pytest.mark.parametrize(
+    ('method', 'arguments'),
+    [
+        ('list_arqs', {'query': 'text'}),
+        ('bind_arqs', {'bindings': {'a': {'hostname': 3}}}),
+        ('report_changes', {'host': 'compute-1', 'changes': 'text'}),
+        ('report_events', {'host': 'compute-1', 'events': [{'number': 'x'}]}),
+    ],
+)
+def test_malformed_argument_is_refused(method: str, arguments: dict[str, Any]) -> None:
+    send = serve_locally(LocalConductor().dispatcher)
+    with pytest.raises(MalformedData):
+        send(daemon_context(), Message(method, arguments, '1.0'))

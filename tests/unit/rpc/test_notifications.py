@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the topic of the notifications: messages, and brokers that refuse them."""
 
-from collections.abc import Callable
 from typing import Any
 
 import oslo_messaging
 import pytest
-from oslo_config import cfg
 
-from cyborg_lite.errors.daemons import ConfigurationError, ServiceUnavailable
+from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.model.notifications import Notification
-from cyborg_lite.rpc import notifications, transport
 from cyborg_lite.rpc.notifications import NotificationBus
 
 NOTIFICATION = Notification(
@@ -36,24 +33,6 @@ class RecordingTransport:
 
     def cleanup(self) -> None:
         self.is_closed = True
-
-
-Connect = Callable[[str], NotificationBus]
-
-
-@pytest.fixture
-def connect() -> Connect:
-    """Return a function that connects to the broker of a URL."""
-
-    def connect(url: str) -> NotificationBus:
-        conf = cfg.ConfigOpts()
-        conf([])
-        transport.address(conf)
-        oslo_messaging.get_rpc_transport(conf, 'fake:')
-        conf.set_override('transport_url', url)
-        return notifications.connect(conf, 'notifications', 'c1')
-
-    return connect
 
 
 # Any: the transport is a double.
@@ -91,17 +70,3 @@ def test_close_ends_connections() -> None:
     recorder = RecordingTransport()
     build_bus(recorder).close()
     assert recorder.is_closed
-
-
-@pytest.mark.parametrize(
-    ('url', 'reason'),
-    [
-        ('nothing://127.0.0.1/', 'transport_url is not valid'),
-        ('local:', 'requires a broker'),
-    ],
-)
-def test_connect_without_broker_is_refused(
-    connect: Connect, url: str, reason: str
-) -> None:
-    with pytest.raises(ConfigurationError, match=reason):
-        connect(url)

@@ -1,22 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The audit: findings, failed checks and remedies."""
+"""The audit: findings, failed checks and remedies, its job and its schedule."""
+
+import logging
+import threading
+from collections import Counter
+from datetime import UTC, datetime
+from uuid import uuid4
 
 import pytest
+from sqlalchemy import update
 
+from cyborg_lite.conductor.arqs.audit import AuditHandler, AuditScheduler
 from cyborg_lite.conductor.arqs.binding import BindHandler
 from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
-from cyborg_lite.db.arqs import audit as queries
-from cyborg_lite.db.arqs import binding, release
-from cyborg_lite.db.core import clock
+from cyborg_lite.conductor.ownership.sharing import SharingCheck
+from cyborg_lite.db.arqs import audit, binding, release
 from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import FormerServer
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.model.arqs.audit import AuditProblem, Remedy
-from cyborg_lite.model.jobs import JobState, NewJob
+from cyborg_lite.model.jobs import Job, JobCount, JobState, NewJob
 from cyborg_lite.model.operations import OperationKind
 from tests.builders.orphans import EVERYBODY, RULES, Cloud
-from tests.builders.rows import OWNER, PROJECT, add_arqs, owners, states
+from tests.builders.rows import HOST, OWNER, PROJECT, add_arqs, owners, states
 from tests.doubles.agents import FakeAgents
+from tests.doubles.placement import FakePlacement
 from tests.support.sql_statements import statements
+
+LATER = datetime(2100, 1, 1, tzinfo=UTC)
+WAITING = JobCount(OperationKind.AUDIT, JobState.WAITING, 1)
 
 
 @pytest.fixture
@@ -77,23 +89,23 @@ def test_audit_slow_release_is_not_reported(cloud: Cloud) -> None:
 # --- deleted instances ------------------------------------------------------------
 
 
-def test_audit_nova_down_is_reported(cloud: Cloud) -> None:
+@pytest.mark.parametrize(
+    ('trouble', 'text'),
+    [
+        ({'is_down': True}, 'Nova does not answer'),
+        ({'configured': False}, '[nova] is not configured'),
+    ],
+)
+def test_audit_without_answer_of_nova_is_reported(
+    cloud: Cloud, trouble: dict[str, bool], text: str
+) -> None:
     _uuid, instance = cloud.bound()
     del cloud.servers.hosts[instance]
-    cloud.servers.is_down = True
+    vars(cloud.servers).update(trouble)
     report = cloud.find()
     assert report.findings == ()
     (check,) = report.failed_checks
-    assert 'Nova does not answer' in check
-
-
-def test_audit_without_nova_is_reported(cloud: Cloud) -> None:
-    _uuid, instance = cloud.bound()
-    del cloud.servers.hosts[instance]
-    cloud.servers.configured = False
-    report = cloud.find()
-    assert report.findings == ()
-    assert '[nova] is not configured' in report.failed_checks[0]
+    assert text in check
 
 
 def test_remedy_arq_deleted_is_skipped(cloud: Cloud) -> None:
@@ -317,11 +329,128 @@ def test_audit_statement_count_is_constant(cloud: Cloud) -> None:
     assert counts[0] == counts[1]
 
 
-def test_audit_second_page_follows_first(cloud: Cloud) -> None:
-    uuids = [cloud.bound()[0] for _ in range(3)]
-    before = cloud.database.read(clock.read_time_before, 0)
-    first = cloud.database.read(queries.list_arqs_with_device, before, 0, 2)
-    second_page = cloud.database.read(
-        queries.list_arqs_with_device, before, first[-1].id, 2
+# --- jobs -----------------------------------------------------------------------------
+
+
+def due(database: Database) -> Job:
+    database.write(queue.add_job, NewJob(OperationKind.AUDIT, key='orphans'))
+    (job,) = database.write(queue.lease_jobs, OWNER, 10)
+    return job
+
+
+def run_audit(cloud: Cloud, *, reap: bool = False) -> None:
+    AuditHandler(cloud.database, cloud.audit, reap).run(due(cloud.database))
+
+
+@pytest.mark.parametrize('reap', [False, True])
+def test_audit_job_applies_remedies_only_if_enabled(
+    cloud: Cloud, caplog: pytest.LogCaptureFixture, reap: bool
+) -> None:
+    uuid, instance = cloud.bound()
+    del cloud.servers.hosts[instance]
+    with caplog.at_level(logging.INFO):
+        run_audit(cloud, reap=reap)
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages[0] == (
+        f'Audit: server-gone, ARQ {uuid}: Instance {instance} does not exist in Nova.'
     )
-    assert [suspect.uuid for suspect in (*first, *second_page)] == uuids
+    assert messages[1] == 'Audit completed with 1 findings'
+    assert states(cloud.database, [uuid]) == ([] if reap else ['Bound'])
+    assert owners(cloud.database) == ([] if reap else [uuid])
+    assert kinds(cloud) == []
+
+
+def test_audit_job_reports_conflicts_with_nova(
+    cloud: Cloud, caplog: pytest.LogCaptureFixture
+) -> None:
+    database, counts = cloud.database, Counter[str]()
+    uuid, _ = cloud.bound()
+    (arq,) = database.read(audit.list_arqs_with_device, LATER, 0, 10)
+    foreign = str(uuid4())
+    cloud.consumers.allocate(foreign, [arq.device_rp_uuid or ''], PROJECT)
+    cloud.servers.hosts[foreign] = HOST
+    sharing = SharingCheck(database, FakePlacement())
+
+    def count(problem: str) -> None:
+        counts[problem] += 1
+
+    handler = AuditHandler(
+        database, cloud.audit, reap=True, sharing=sharing, count_finding=count
+    )
+    assert handler.run(due(database)) is None
+    assert counts == {'no-arq': 1}
+    assert f'Instance {foreign} has allocated 1 PGPU without an ARQ' in caplog.text
+    assert owners(database) == [uuid]
+    cloud.servers.is_down = True
+    handler.run(due(database))
+    assert 'Audit is incomplete: Placement is not checked' in caplog.text
+
+
+def test_audit_job_expired_is_finished(cloud: Cloud) -> None:
+    handler = AuditHandler(cloud.database, cloud.audit, reap=True)
+    assert handler.expire(due(cloud.database), 'cancelled') is None
+    assert kinds(cloud) == []
+
+
+# --- schedule -------------------------------------------------------------------------
+
+
+def test_scheduler_two_conductors_write_one_job(database: Database) -> None:
+    woken = threading.Semaphore(0)
+    stopping = threading.Event()
+    schedulers = [
+        AuditScheduler(database, woken.release, 0.01, stopping)
+        for _conductor in range(2)
+    ]
+    loops = [threading.Thread(target=scheduler.run) for scheduler in schedulers]
+    for loop in loops:
+        loop.start()
+    for _ in range(4):
+        assert woken.acquire(timeout=10)
+    stopping.set()
+    for loop in loops:
+        loop.join(10)
+        assert not loop.is_alive()
+    assert database.read(queue.count_jobs) == (WAITING,)
+
+
+def test_scheduler_interval_zero_writes_no_job(database: Database) -> None:
+    AuditScheduler(database, lambda: None, 0, threading.Event()).run()
+    assert database.read(queue.count_jobs) == ()
+
+
+# --- servers that may come back -------------------------------------------------------
+
+
+def test_former_server_deleted_in_nova_is_deleted(cloud: Cloud) -> None:
+    shelved, deleted = cloud.add_former_instance(), cloud.add_former_instance()
+    del cloud.servers.hosts[deleted]
+    run_audit(cloud)
+    assert cloud.list_former_instances() == [shelved]
+
+
+def test_former_server_nova_down_is_retained(
+    cloud: Cloud, caplog: pytest.LogCaptureFixture
+) -> None:
+    deleted = cloud.add_former_instance()
+    del cloud.servers.hosts[deleted]
+    cloud.servers.is_down = True
+    run_audit(cloud)
+    assert cloud.list_former_instances() == [deleted]
+    assert 'Records of 1 former servers not checked' in caplog.text
+
+
+def test_former_server_without_nova_is_deleted(cloud: Cloud) -> None:
+    cloud.add_former_instance()
+    cloud.servers.configured = False
+    run_audit(cloud)
+    assert cloud.list_former_instances() == []
+
+
+def test_former_server_within_grace_is_retained(cloud: Cloud) -> None:
+    instance = cloud.add_former_instance()
+    del cloud.servers.hosts[instance]
+    now = update(FormerServer).values(released_at=datetime.now(UTC))
+    cloud.database.write(lambda session: session.execute(now))
+    run_audit(cloud)
+    assert cloud.list_former_instances() == [instance]

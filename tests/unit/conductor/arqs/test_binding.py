@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import update
 
-from cyborg_lite.conductor.arqs.binding import BindHandler, BindRules, build_bind_job
+from cyborg_lite.conductor.arqs.binding import BindHandler, build_bind_job
 from cyborg_lite.conductor.jobs.runner import Handler, JobAttempts
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.arqs import arqs, binding, history, release
@@ -24,7 +24,6 @@ from cyborg_lite.errors.arqs import HandlesContended, HandlesNotConfirmed
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.errors.hosts import HostAway
-from cyborg_lite.errors.jobs import JobLost
 from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.jobs import Job, Owner
@@ -33,72 +32,15 @@ from cyborg_lite.model.profiles.device_profiles import Group, ProfileChange
 from cyborg_lite.model.profiles.selector_grammar import parse_selector
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_rules import RULES
+from tests.builders.binds import Bind
 from tests.builders.provider_rows import change_deployable
-from tests.builders.rows import (
-    HOST,
-    OWNER,
-    PROJECT,
-    add_arqs,
-    add_card,
-    add_profile,
-    bindings,
-    owners,
-    states,
-)
+from tests.builders.rows import HOST, OWNER, PROJECT, add_card, add_profile, owners
 from tests.builders.service_rows import mark_down
 from tests.doubles.agents import FakeAgents
 from tests.doubles.consumers import FakeConsumers
+from tests.doubles.job_handlers import ScriptedHandler
 
 EVERYBODY = Scope(project_id=None)
-
-
-@dataclass
-class Bind:
-    """Accepted bind and the doubles that its job calls."""
-
-    database: Database
-    number: int = 2
-    needs_host: bool = False
-    rules: BindRules = RULES
-    instance: str = field(default_factory=lambda: str(uuid4()))
-    agents: FakeAgents = field(default_factory=FakeAgents)
-    consumers: FakeConsumers = field(default_factory=FakeConsumers)
-
-    def accept(self, *, allocated: bool = True, project: str | None = None) -> Job:
-        self.uuids = add_arqs(self.database, self.number)
-        card = add_card(self.database, self.number, needs_host=self.needs_host)
-        if allocated:
-            self.consumers.allocate(self.instance, [card] * self.number, PROJECT)
-        requested = {
-            uuid: replace(binding_, project_id=project)
-            for uuid, binding_ in bindings(self.uuids, card, self.instance).items()
-        }
-        job = build_bind_job(requested, self.rules, 'req-1')
-        return self.database.write(
-            binding.accept_bind, requested, EVERYBODY, job, OWNER
-        )
-
-    @property
-    def handler(self) -> BindHandler:
-        return BindHandler(self.database, self.agents, self.consumers, self.rules)
-
-    @property
-    def states(self) -> list[str]:
-        return states(self.database, self.uuids)
-
-    @property
-    def arqs(self) -> list[Arq]:
-        return list(self.database.read(arqs.list_arqs, Query(), EVERYBODY))
-
-
-class EndsJob:
-    """Handler of a job without work."""
-
-    def run(self, job: Job) -> None:
-        """Do nothing."""
-
-    def expire(self, job: Job, reason: str) -> None:
-        """Do nothing."""
 
 
 def take_over(database: Database) -> Job:
@@ -324,15 +266,6 @@ def test_bind_agent_down_does_not_call_agent(database: Database) -> None:
     assert bind.states == ['BindStarted'] * 2
 
 
-def test_bind_lease_lost_changes_nothing(database: Database) -> None:
-    bind = Bind(database)
-    job = bind.accept()
-    take_over(database)
-    with pytest.raises(JobLost):
-        bind.handler.run(job)
-    assert bind.states == ['BindStarted'] * 2
-
-
 def test_bind_handles_contended_retries_five_times(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -363,7 +296,7 @@ def test_bind_of_dirty_unit_fails_with_reason(
     database.write(lambda session: session.execute(dirty))
     handlers: dict[str, Handler] = {
         OperationKind.BIND: bind.handler,
-        OperationKind.NOVA_EVENT: EndsJob(),
+        OperationKind.NOVA_EVENT: ScriptedHandler(database),
     }
     attempts = JobAttempts(database, handlers, Metrics())
     attempts.run(job)

@@ -7,16 +7,11 @@ type PCI.
 """
 
 from collections.abc import Iterator
-from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.db.arqs import binding
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.model.arqs.arqs import Scope, State
-from cyborg_lite.model.jobs import NewJob
-from cyborg_lite.model.operations import OperationKind
-from tests.builders.rows import OWNER, bindings
+from cyborg_lite.model.arqs.arqs import State
 from tests.doubles.nova_compute import USER, Compute, create_compute
 
 GROUP = {'resources:FPGA': '1', 'trait:CUSTOM_FPGA_XILINX': 'required'}
@@ -52,14 +47,6 @@ def test_list_twice_sends_one_event(compute: Compute) -> None:
     assert len(compute.send_events()) == 1
 
 
-def test_list_during_bind_returns_both(compute: Compute) -> None:
-    requested = bindings(compute.uuids, str(uuid4()), compute.instance)
-    accept = requested, Scope(project_id=None), NewJob(OperationKind.BIND), OWNER
-    compute.database.write(binding.accept_bind, *accept)
-    assert [arq.uuid for arq in compute.list_arqs()] == compute.uuids
-    assert not any(arq.is_resolved for arq in compute.list_arqs())
-
-
 def test_list_as_user_returns_companion(compute: Compute) -> None:
     compute.send_events(compute.bind())
     listed = compute.list_arqs(USER)
@@ -81,9 +68,3 @@ def test_list_only_host_arqs_returns_all(
         assert [arq.uuid for arq in listed] == compute.uuids
         assert {arq.state for arq in listed} == {State.BOUND}
         assert compute.send_events() == []
-
-
-def test_list_as_user_returns_host_arq(database: Database) -> None:
-    with create_compute(database, ON_HOST, VM) as compute:
-        compute.send_events(compute.bind(handles=2))
-        assert len(compute.list_arqs(USER)) == 2

@@ -2,16 +2,11 @@
 """Connect jobs: from a bind to the call of the agent when the instance is spawned."""
 
 from collections.abc import Iterator
-from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.conductor.arqs.binding import (
-    BindHandler,
-    ConnectHandler,
-    build_bind_job,
-)
-from cyborg_lite.db.arqs import binding, release
+from cyborg_lite.conductor.arqs.binding import ConnectHandler
+from cyborg_lite.db.arqs import release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.arqs import InstanceNotSpawned
@@ -19,11 +14,10 @@ from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job
 from cyborg_lite.model.operations import OperationKind
-from tests.builders.bind_rules import RULES
+from tests.builders.binds import Bind
 from tests.builders.cloud_clients import create_nova_client
-from tests.builders.rows import OWNER, PROJECT, add_arqs, add_card, bindings
+from tests.builders.rows import OWNER
 from tests.doubles.agents import FakeAgents
-from tests.doubles.consumers import FakeConsumers
 from tests.doubles.nova import FakeNova
 
 EVERYBODY = Scope(project_id=None)
@@ -34,25 +28,14 @@ class Site:
 
     def __init__(self, database: Database, fake: FakeNova, connecting: bool) -> None:
         self.database, self.fake = database, fake
-        self.instance = str(uuid4())
         self.agents = FakeAgents()
         self.agents.connecting = connecting
         self.handler = ConnectHandler(
             database, create_nova_client(fake.endpoint), self.agents
         )
-        self.uuids = add_arqs(database, 2)
-        card = add_card(database, 2, needs_host=True)
-        consumers = FakeConsumers()
-        consumers.allocate(self.instance, [card] * 2, PROJECT)
-        requested = bindings(self.uuids, card, self.instance)
-        job = database.write(
-            binding.accept_bind,
-            requested,
-            EVERYBODY,
-            build_bind_job(requested, RULES, 'req-1'),
-            OWNER,
-        )
-        BindHandler(database, self.agents, consumers, RULES).run(job)
+        bind = Bind(database, needs_host=True, agents=self.agents)
+        bind.handler.run(bind.accept())
+        self.instance, self.uuids = bind.instance, bind.uuids
 
     def lease_jobs(self) -> tuple[Job, ...]:
         return self.database.write(queue.lease_jobs, OWNER, 10, [OperationKind.CONNECT])

@@ -114,13 +114,6 @@ def test_bind_same_bitstream_is_not_loaded_again(cloud: Cloud) -> None:
     assert len(cloud.agents.loads) == 1
 
 
-def test_bind_without_bitstream_loads_nothing(cloud: Cloud) -> None:
-    job = cloud.accept_bind({})
-    cloud.binder.run(job)
-    assert cloud.states(job) == ['Bound']
-    assert cloud.agents.loads == []
-
-
 @pytest.mark.parametrize(
     ('changes', 'reason'),
     [
@@ -199,15 +192,6 @@ def test_bind_load_without_change_keeps_region_usable(cloud: Cloud) -> None:
     cloud.binder.run(job)
     assert cloud.states(job) == ['BindFailed']
     assert cloud.row()[1] == 0
-
-
-def test_bind_one_load_fails_fails_all(cloud: Cloud) -> None:
-    cloud.plug(fpga_card(0x5E), fpga_card(0x5F))
-    cloud.images.all[IMAGE_ID] = image(size=0)
-    names = [f'{HOST}_0000:{bus}:00.0' for bus in ('5e', '5f')]
-    job = cloud.accept_bind(BY_ID, *names)
-    cloud.binder.run(job)
-    assert cloud.states(job) == ['BindFailed'] * 2
 
 
 def test_bind_load_changes_one_region(database: Database) -> None:

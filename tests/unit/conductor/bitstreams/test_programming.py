@@ -2,7 +2,8 @@
 """Programming of deployables by an operator."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
@@ -17,7 +18,7 @@ from cyborg_lite.conductor.bitstreams.programming import (
     ProgramWaiters,
 )
 from cyborg_lite.conductor.jobs.operations import OperationService
-from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
+from cyborg_lite.conductor.jobs.runner import Handler, JobRunner, Workers, create_owner
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle
 from cyborg_lite.db.jobs import operations, queue
@@ -81,7 +82,7 @@ class Console:
     """The programming service with a running job runner."""
 
     cloud: Cloud
-    handler: 'SignallingHandler'
+    handler: SignallingHandler
     runner: JobRunner
     programming: ProgrammingService
 
@@ -104,19 +105,33 @@ class Console:
         return self.read(job.uuid)
 
 
-@pytest.fixture
-def console(cloud: Cloud) -> Iterator[Console]:
+@contextmanager
+def create_console(
+    cloud: Cloud, place: Callable[[str], None] | None = None
+) -> Iterator[Console]:
+    """Run a console.
+
+    :param place: updates Placement for a host; None: as the cloud does
+    """
+    loader = cloud.loader
+    if place is not None:
+        catalog = BitstreamCatalog(cloud.images, LARGEST)
+        loader = BitstreamLoader(cloud.database, cloud.agents, catalog, place)
     waiters = ProgramWaiters()
-    handler = SignallingHandler(cloud.database, cloud.loader, waiters)
-    owner = create_owner(30)
-    runner = JobRunner(
-        cloud.database, {OperationKind.PROGRAM: handler}, owner, workers=Workers(1, 1)
-    )
-    programming = ProgrammingService(cloud.database, cloud.loader, runner, waiters)
+    handler = SignallingHandler(cloud.database, loader, waiters)
+    handlers: dict[str, Handler] = {OperationKind.PROGRAM: handler}
+    runner = JobRunner(cloud.database, handlers, create_owner(30), Workers(1, 1))
+    programming = ProgrammingService(cloud.database, loader, runner, waiters)
     yield Console(cloud, handler, runner, programming)
     # The next test empties the tables. No thread may write by then.
     runner.stop()
     runner.wait()
+
+
+@pytest.fixture
+def console(cloud: Cloud) -> Iterator[Console]:
+    with create_console(cloud) as console:
+        yield console
 
 
 def test_program_returns_updated_deployable(console: Console) -> None:
@@ -124,13 +139,6 @@ def test_program_returns_updated_deployable(console: Console) -> None:
     assert record.bitstream_id == IMAGE_ID
     assert attributes(record)[FUNCTION] == OTHER_FUNCTION
     assert OperationKind.PROGRAM not in console.cloud.kinds()
-
-
-def test_program_then_bind_succeeds(console: Console) -> None:
-    console.program()
-    job = console.cloud.accept_bind({})
-    console.cloud.binder.run(job)
-    assert console.cloud.states(job) == ['Bound']
 
 
 def test_program_bound_deployable_raises(console: Console) -> None:
@@ -185,13 +193,13 @@ def test_program_agent_error_reaches_caller(
 
 
 @pytest.fixture
-def region(console: Console) -> str:
+def region(cloud: Cloud) -> str:
     """Return the uuid of the only region of a card without separate providers."""
     card = fpga_card()
     attributes = card.root.attributes
     below = Deployable(f'{card.root.name}_region0', attributes=attributes)
-    console.cloud.plug(replace(card, root=replace(card.root, children=(below,))))
-    return console.cloud.record(below.name).uuid
+    cloud.plug(replace(card, root=replace(card.root, children=(below,))))
+    return cloud.record(below.name).uuid
 
 
 def test_program_only_region_loads_card(console: Console, region: str) -> None:
@@ -222,20 +230,8 @@ def test_program_updates_placement_before_reply(cloud: Cloud) -> None:
         # The operation continues; the Placement sync job updates Placement later.
         raise ServiceUnavailable(what='Placement')
 
-    library = BitstreamCatalog(cloud.images, LARGEST)
-    loader = BitstreamLoader(cloud.database, cloud.agents, library, place)
-    waiting = ProgramWaiters()
-    handler = ProgramHandler(cloud.database, loader, waiting)
-    runner = JobRunner(
-        cloud.database,
-        {OperationKind.PROGRAM: handler},
-        create_owner(30),
-        workers=Workers(1, 1),
-    )
-    programming = ProgrammingService(cloud.database, loader, runner, waiting)
-    record = programming.program(ADMIN, cloud.record().uuid, IMAGE_ID)
-    runner.stop()
-    runner.wait()
+    with create_console(cloud, place) as console:
+        record = console.program()
     assert record.bitstream_id == IMAGE_ID
     assert synced_hosts == [HOST]
 
@@ -247,23 +243,9 @@ def test_program_region_removed_meanwhile_raises(cloud: Cloud, region: str) -> N
         cloud.agents.cards.clear()
         cloud.plug(fpga_card())
 
-    loader = BitstreamLoader(
-        cloud.database,
-        cloud.agents,
-        BitstreamCatalog(cloud.images, LARGEST),
-        remove_region,
-    )
-    waiters = ProgramWaiters()
-    handler = ProgramHandler(cloud.database, loader, waiters)
-    owner = create_owner(30)
-    runner = JobRunner(
-        cloud.database, {OperationKind.PROGRAM: handler}, owner, Workers(1, 1)
-    )
-    programming = ProgrammingService(cloud.database, loader, runner, waiters)
-    with pytest.raises(DeployableNotFound):
-        programming.program(ADMIN, region, IMAGE_ID)
-    runner.stop()
-    runner.wait()
+    gone = pytest.raises(DeployableNotFound)
+    with create_console(cloud, remove_region) as console, gone:
+        console.programming.program(ADMIN, region, IMAGE_ID)
 
 
 def test_program_shell_with_bound_region_raises(database: Database) -> None:
@@ -272,22 +254,12 @@ def test_program_shell_with_bound_region_raises(database: Database) -> None:
     cloud.images.all[IMAGE_ID] = image(properties={'shell_id': None})
     names = [f'{HOST}_0000:5e:00.0_region{number}' for number in range(2)]
     cloud.binder.run(cloud.accept_bind({}, names[1]))
-    runner = JobRunner(database, {}, create_owner(30), workers=Workers(1, 1))
-    programming = ProgrammingService(database, cloud.loader, runner, ProgramWaiters())
-    with pytest.raises(DeployableInUse):
-        programming.program(daemon_context(), cloud.record(names[0]).uuid, IMAGE_ID)
+    with create_console(cloud) as console, pytest.raises(DeployableInUse):
+        console.programming.program(ADMIN, cloud.record(names[0]).uuid, IMAGE_ID)
     job = cloud.accept_bind(BY_ID, names[0])
     cloud.binder.run(job)
     assert cloud.states(job) == ['BindFailed']
     assert cloud.agents.loads == []
-
-
-def test_start_job_shows_success(console: Console) -> None:
-    job = console.start()
-    assert (job.state, job.progress) == (OperationState.RUNNING, 0)
-    finished = console.finish(job)
-    assert (finished.state, finished.progress) == (OperationState.SUCCEEDED, 100)
-    assert console.cloud.record().bitstream_id == IMAGE_ID
 
 
 def test_retry_of_failed_program_loads_again(console: Console) -> None:

@@ -5,18 +5,19 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import update
 
 from cyborg_lite.conductor.capacity.explanations import ExplanationService
 from cyborg_lite.conductor.providers.sync import PlacementSync
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.core.tables import now
+from cyborg_lite.db.core.tables import AttachHandle, now
 from cyborg_lite.db.devices import cleanings
 from cyborg_lite.db.profiles import profiles
-from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.profiles import DeviceProfileNotFound, ImpossibleDeviceProfile
-from cyborg_lite.model.capacity.explanations import FitResult, ReasonCode
+from cyborg_lite.model.capacity.explanations import FitResult, HostFit, ReasonCode
 from cyborg_lite.model.devices.cleaning import CleanProgressState
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
+from cyborg_lite.model.traits import OWNER_NOVA
 from tests.builders.alternatives import SHARED, create_profile
 from tests.builders.provider_rows import add_device
 from tests.builders.rows import HOST, add_handles
@@ -103,15 +104,6 @@ def test_explain_hidden_profile_raises(
         explanations.explain(None, str(uuid4()), None)
 
 
-def test_explain_placement_down_raises(
-    database: Database, placement: FakePlacement, explanations: ExplanationService
-) -> None:
-    uuid = profile(database, ONE)
-    placement.errors.append(ServiceUnavailable(what='Placement'))
-    with pytest.raises(ServiceUnavailable):
-        explanations.explain(None, uuid, None)
-
-
 def test_check_without_traits_does_not_call_placement(
     placement: FakePlacement, explanations: ExplanationService
 ) -> None:
@@ -149,6 +141,41 @@ def test_explain_names_unclean_units_of_provider(database: Database) -> None:
     database.write(cleanings.record_clean_failure, job, work, 'medium error', running)
     text = f'Unit {unit.key} is clean_failed and waits for an operator: medium error.'
     assert text in explain()
+
+
+def test_explain_mdev_of_old_nova_has_reason(
+    database: Database, placement: FakePlacement, explanations: ExplanationService
+) -> None:
+    mdevs = update(AttachHandle).values(type='MDEV')
+    database.write(lambda session: session.execute(mdevs))
+
+    def explain(**keys: str) -> HostFit:
+        uuid = profile(database, {**ONE, **keys})
+        (host,) = explanations.explain(None, uuid, HOST).hosts
+        return host
+
+    host = explain()
+    assert not host.fits
+    codes = [reason.code for reason in host.groups[0].reasons]
+    assert codes == [ReasonCode.MDEV_NOT_ATTACHED]
+    assert len(placement.calls) == 2
+    assert explain(**{'accel:attach_target': 'host'}).fits
+    root = placement.find_provider_by_name(HOST)
+    assert root is not None
+    # Nova 34 sets the trait.
+    placement.providers[root.uuid].traits = frozenset({OWNER_NOVA})
+    assert explain().fits
+
+
+def test_explain_unmanaged_function_has_reason(
+    database: Database, placement: FakePlacement, explanations: ExplanationService
+) -> None:
+    unmanaged = update(AttachHandle).values(managed=False)
+    database.write(lambda session: session.execute(unmanaged))
+    (host,) = explanations.explain(None, profile(database, ONE), HOST).hosts
+    (reason,) = host.groups[0].reasons
+    assert reason.code == ReasonCode.UNMANAGED_NOT_ATTACHED
+    assert len(placement.calls) == 1
 
 
 # --- capacity ---
@@ -195,11 +222,3 @@ def test_count_capacity_counts_all_alternatives(
     capacity = ExplanationService(database, placement).count_capacity(None, uuid, None)
     assert (capacity.choice, capacity.servers, capacity.is_exact) == expected
     assert placement.calls == ['GET /allocation_candidates'] * 2
-
-
-def test_count_capacity_hidden_profile_raises(
-    database: Database, explanations: ExplanationService
-) -> None:
-    hidden = profile(database, ONE, is_public=False)
-    with pytest.raises(DeviceProfileNotFound):
-        explanations.count_capacity('project', hidden, None)

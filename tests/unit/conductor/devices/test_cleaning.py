@@ -27,6 +27,7 @@ from cyborg_lite.model.devices.cleaning import (
     CleanProgressState,
     UnitSelection,
 )
+from cyborg_lite.model.jobs import Job
 from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.queries import LATEST_FIRST
 from cyborg_lite.rpc.context import RequestContext, daemon_context
@@ -92,27 +93,21 @@ def make_jobs_old(session: Session) -> None:
 
 
 def run(
-    database: Database, agents: Agents, consumers: FakeConsumers | None = None
+    database: Database,
+    agents: Agents,
+    consumers: FakeConsumers | None = None,
+    job: Job | None = None,
 ) -> None:
-    """Lease the cleaning job and run one attempt."""
+    """Run one attempt at the cleaning job, which is leased now unless it is given."""
     handler = CleanHandler(database, agents, consumers or FakeConsumers())
     handlers: dict[str, Handler] = {OperationKind.CLEANING: handler}
-    JobAttempts(database, handlers, Metrics()).run(lease_clean_job(database))
+    JobAttempts(database, handlers, Metrics()).run(job or lease_clean_job(database))
 
 
 def cancel(database: Database) -> None:
     """Have an operator cancel the cleaning job."""
     (job,) = database.read(administration.list_jobs, [OperationKind.CLEANING])
     database.write(administration.cancel_job, job.uuid)
-
-
-def run_cancelled(database: Database, agents: Agents) -> None:
-    """Run the attempt that ends a cancelled job."""
-    (job,) = database.write(queue.lease_jobs, OWNER, 9, [OperationKind.CLEANING])
-    assert job.expired
-    handler = CleanHandler(database, agents, FakeConsumers())
-    handlers: dict[str, Handler] = {OperationKind.CLEANING: handler}
-    JobAttempts(database, handlers, Metrics()).run(job)
 
 
 def test_failed_step_withholds_unit(database: Database) -> None:
@@ -230,7 +225,9 @@ def test_cancelled_clean_ends_unless_step_runs(
     device = release_unit(database)
     run(database, ScriptedAgents(build_progress(RUNNING)))
     cancel(database)
-    run_cancelled(database, ScriptedAgents(answer))
+    (job,) = database.write(queue.lease_jobs, OWNER, 9, [OperationKind.CLEANING])
+    assert job.expired
+    run(database, ScriptedAgents(answer), job=job)
     assert read_units(database, device)[0].state == state
     assert count_clean_jobs(database) == (1 if state == 'dirty' else 0)
     if state == 'dirty':

@@ -25,7 +25,7 @@ from tests.builders.reports import HOST
 from tests.builders.rows import OWNER
 from tests.doubles.agents import ModeAgents
 
-_BEFORE, _AFTER = ModeAgents.BEFORE, ModeAgents.AFTER
+_BEFORE = ModeAgents.BEFORE
 
 
 class Cloud(ChangedCard):
@@ -99,12 +99,6 @@ def test_change_of_used_device_is_refused(cloud: Cloud) -> None:
 def test_change_to_unknown_mode_is_refused(cloud: Cloud) -> None:
     with pytest.raises(ModeRefused, match='Its modes: a, b'):
         cloud.change('c')
-
-
-def test_change_twice_is_refused(cloud: Cloud) -> None:
-    cloud.change()
-    with pytest.raises(ModeRefused, match='being changed already'):
-        cloud.change('a')
 
 
 def test_change_device_claimed_meanwhile_fails(cloud: Cloud) -> None:

@@ -289,11 +289,3 @@ def test_expire_during_playbook_leaves_device_maintaining(cloud: Cloud) -> None:
     assert cloud.device().status is DeviceStatus.MAINTAINING
     assert cloud.device().status_reason == 'Configuration: The deadline passed.'
     assert cloud.last().state is ReconfigurationState.FAILED
-
-
-def test_change_device_in_maintenance_keeps_its_reason(cloud: Cloud) -> None:
-    cloud.set_maintaining('The fan is broken.')
-    cloud.handler.run(cloud.change())
-    device = cloud.device()
-    assert device.status is DeviceStatus.MAINTAINING
-    assert device.status_reason == 'The fan is broken.'

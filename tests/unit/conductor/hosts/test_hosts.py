@@ -12,7 +12,6 @@ from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
 from cyborg_lite.conductor.providers.sync import PlacementSync
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import devices, modes
-from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, operations, queue
 from cyborg_lite.errors.daemons import ServiceUnavailable
@@ -25,7 +24,7 @@ from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.reports import card
 from tests.builders.rows import HOST, OWNER, add_card
-from tests.builders.service_rows import mark_down, record_heartbeat
+from tests.builders.service_rows import record_heartbeat
 from tests.doubles.placement import FakePlacement
 
 CONTEXT = RequestContext(user_id='a', request_id='req-1', is_admin=True)
@@ -44,7 +43,7 @@ def hosts(database: Database, placement: FakePlacement) -> HostService:
     return HostService(database, HostSyncJobs(database, sync, create_owner(10)))
 
 
-def test_forget_drained_host_deletes_rows_and_empties_providers(
+def test_drained_host_offers_nothing_before_it_is_forgotten(
     hosts: HostService, database: Database, placement: FakePlacement
 ) -> None:
     rp_uuid = add_card(database, 2)
@@ -52,14 +51,6 @@ def test_forget_drained_host_deletes_rows_and_empties_providers(
     with pytest.raises(ServiceAlive):
         hosts.drain_and_forget(CONTEXT, HOST, drain=True)
     assert placement.get_inventories(rp_uuid).inventories['PGPU'].reserved == 2
-    mark_down(database, HOST)
-    uuid = hosts.drain_and_forget(CONTEXT, HOST, drain=False)
-    assert database.read(operations.read_operation, uuid).state == 'succeeded'
-    assert placement.get_inventories(rp_uuid).inventories == {}
-    assert not database.read(services.list_services)
-    (job,) = database.read(administration.list_jobs)
-    assert job.type == OperationKind.PROVIDER_REMOVAL
-    assert job.due_in > 599
 
 
 def test_set_status_repeated_returns_when_placement_has_it(

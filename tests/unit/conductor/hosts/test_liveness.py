@@ -171,15 +171,6 @@ def test_liveness_ends_heartbeats_from_before_a_clock_step(database: Database) -
     assert database.read(lambda session: session.scalars(is_later).all()) == []
 
 
-def test_liveness_without_bus_marks_resumed_agent_up(database: Database) -> None:
-    expire_heartbeat(database, HOST)
-    conductor = Conductor(database).listen()
-    record_heartbeat(database, HOST)
-    conductor.bus_works = False
-    conductor.liveness.check_services(LATER)
-    assert service_states(database) == {HOST: 'up'}
-
-
 def test_liveness_after_start_marks_resumed_agent_up(database: Database) -> None:
     expire_heartbeat(database, HOST)
     Conductor(database).listen()

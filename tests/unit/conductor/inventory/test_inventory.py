@@ -3,17 +3,18 @@
 
 import threading
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import select
 
+from cyborg_lite import codec
 from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
-from cyborg_lite.conductor.inventory.inventory import InventoryService
+from cyborg_lite.conductor.inventory.inventory import InventoryService, ReportMemory
 from cyborg_lite.db.arqs import arqs, binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Device
 from cyborg_lite.db.devices import devices
-from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.providers import providers
@@ -32,24 +33,15 @@ from tests.builders.rows import OWNER, add_arqs, bindings
 from tests.support.sql_statements import statements, transactions, writes
 
 
-class Bell:
-    """Counts how often the job runner is woken."""
-
-    def __init__(self) -> None:
-        self.rung = 0
-
-    def __call__(self) -> None:
-        self.rung += 1
+@pytest.fixture
+def wake() -> Mock:
+    """Return the function that wakes the job runner."""
+    return Mock()
 
 
 @pytest.fixture
-def bell() -> Bell:
-    return Bell()
-
-
-@pytest.fixture
-def inventory(database: Database, bell: Bell) -> InventoryService:
-    return InventoryService(database, bell, HeartbeatBatch(database, threading.Event()))
+def inventory(database: Database, wake: Mock) -> InventoryService:
+    return InventoryService(database, wake, HeartbeatBatch(database, threading.Event()))
 
 
 def _job(database: Database) -> Job:
@@ -58,12 +50,12 @@ def _job(database: Database) -> Job:
 
 
 def test_report_is_stored_and_sync_scheduled(
-    inventory: InventoryService, database: Database, bell: Bell
+    inventory: InventoryService, database: Database, wake: Mock
 ) -> None:
     context = daemon_context()
     inventory.store_report(context, host(2, 4))
     assert len(database.read(devices.list_devices, Query())) == 2
-    assert bell.rung == 1
+    assert wake.call_count == 1
     job = _job(database)
     assert (job.type, job.payload) == (OperationKind.RECONCILE, {'hostname': HOST})
     # The id identifies the request in the logs of all daemons.
@@ -71,7 +63,7 @@ def test_report_is_stored_and_sync_scheduled(
 
 
 def test_report_unchanged_costs_one_read(
-    inventory: InventoryService, database: Database, bell: Bell
+    inventory: InventoryService, database: Database, wake: Mock
 ) -> None:
     inventory.store_report(daemon_context(), host(64, 16))
     with statements(database) as sql, transactions(database) as ends:
@@ -79,7 +71,7 @@ def test_report_unchanged_costs_one_read(
     assert len(sql) == 1
     assert writes(sql) == []
     assert ends == ['rollback']
-    assert bell.rung == 1
+    assert wake.call_count == 1
 
 
 def send_changes(
@@ -154,23 +146,23 @@ def test_report_is_one_transaction(
 
 
 def test_report_without_placement_change_wakes_no_worker(
-    inventory: InventoryService, bell: Bell
+    inventory: InventoryService, wake: Mock
 ) -> None:
     inventory.store_report(daemon_context(), report(card(1, serial='s')))
     inventory.store_report(
         daemon_context(), report(replace(card(1, serial='s'), model='A2'))
     )
-    assert bell.rung == 1
+    assert wake.call_count == 1
 
 
 def test_report_invalid_changes_nothing(
-    inventory: InventoryService, database: Database, bell: Bell
+    inventory: InventoryService, database: Database, wake: Mock
 ) -> None:
     inventory.store_report(daemon_context(), report(card(1)))
     with pytest.raises(InvalidInput), statements(database) as sql:
         inventory.store_report(daemon_context(), report(card(1), card(1)))
     assert sql == []
-    assert bell.rung == 1
+    assert wake.call_count == 1
 
 
 def test_heartbeat_requests_report_until_stored(inventory: InventoryService) -> None:
@@ -180,14 +172,6 @@ def test_heartbeat_requests_report_until_stored(inventory: InventoryService) -> 
     inventory.store_report(daemon_context(), reported)
     assert not inventory.record_heartbeat(HOST, reported.digest, '1.0')
     assert inventory.record_heartbeat(HOST, report(card(2)).digest, '1.0')
-
-
-def test_heartbeat_of_new_host_adds_service(
-    inventory: InventoryService, database: Database
-) -> None:
-    inventory.record_heartbeat('compute-9', 'digest', '1.0')
-    [service] = database.read(services.list_services)
-    assert (service.host, service.version, service.digest) == ('compute-9', '1.0', None)
 
 
 def test_heartbeat_report_failed_requests_report(
@@ -247,3 +231,25 @@ def test_lost_card_of_arq_is_logged_and_heals_elsewhere(
     cards = card(0x41, serial='S2'), card(0x5E, serial='S1')
     inventory.store_report(daemon_context(), report(*cards))
     assert read() == (State.BOUND, '5e', '')
+
+
+# --- last reports of hosts ------------------------------------------------------------
+
+REPORT = host(2, 2)
+
+
+def test_find_returns_last_report_of_host() -> None:
+    memory = ReportMemory()
+    memory.remember(host(1, 1))
+    memory.remember(REPORT)
+    assert memory.find(HOST, REPORT.digest) == REPORT
+    assert memory.find(HOST, host(1, 1).digest) is None
+    assert memory.find('other', REPORT.digest) is None
+
+
+def test_remember_above_maximum_forgets_oldest() -> None:
+    memory = ReportMemory(max_size=2 * len(codec.pack(REPORT)) + 40)
+    for name in ('a', 'b', 'a', 'c', 'd'):
+        memory.remember(replace(REPORT, hostname=name))
+    names = [name for name in 'abcd' if memory.find(name, REPORT.digest)]
+    assert names == ['c', 'd']

@@ -83,36 +83,6 @@ def test_send_batch_second_conductor_sends_nothing(
     assert topic.numbers == []
 
 
-def test_unreachable_broker_loses_nothing(notifying: Database, topic: Topic) -> None:
-    values = add(notifying, 3)
-    topic.works = False
-    sender = build(notifying, topic)
-    for _ in range(2):
-        with pytest.raises(ServiceUnavailable):
-            sender.send_batch()
-    topic.works = True
-    sender.send_batch()
-    assert topic.numbers == values
-
-
-def test_killed_sender_repeats_with_same_message_ids(
-    notifying: Database, topic: Topic, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The process is killed after two notifications, before their deletion."""
-    values = add(notifying, 4)
-    topic.crash_after = 2
-    monkeypatch.setattr(outbox, 'delete_notifications', lambda *_: 0)
-    with pytest.raises(KeyboardInterrupt):
-        build(notifying, topic).send_batch()
-    monkeypatch.undo()
-    notifying.write(outbox.end_lease, Owner('a:1:1', 30_000))  # it has ended by now
-    build(notifying, topic, 'b:1:1').send_batch()
-    assert topic.numbers == [*values[:2], *values]
-    ids = [item.uuid for item in topic.received]
-    assert ids[:2] == ids[2:4]
-    assert len(set(ids)) == 4
-
-
 def test_excess_is_dropped_while_broker_is_away(
     notifying: Database, topic: Topic, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,6 +2,7 @@
 """Operations that clients request, read, retry and cancel."""
 
 from datetime import UTC, datetime
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import delete
@@ -25,40 +26,17 @@ CONTEXT = RequestContext(user_id='a', project_id='p', request_id='r', is_admin=T
 MEMBER = RequestContext(user_id='b', project_id='p', request_id='s')
 
 
-class Wakes:
-    """Counts the wakes of the job runner."""
-
-    def __init__(self) -> None:
-        self.number = 0
-
-    def wake(self) -> None:
-        self.number += 1
+@pytest.fixture
+def wake() -> Mock:
+    """Return the function that wakes the job runner."""
+    return Mock()
 
 
 @pytest.fixture
-def wakes() -> Wakes:
-    return Wakes()
-
-
-@pytest.fixture
-def service(database: Database, wakes: Wakes) -> OperationService:
+def service(database: Database, wake: Mock) -> OperationService:
     record_heartbeat(database, 'compute-1')
     database.write(agents.store_digest, 'compute-1', 'digest', 'boot-1')
-    return OperationService(database, wakes.wake)
-
-
-def test_refresh_joins_job_of_reconcile(service: OperationService) -> None:
-    kinds = OperationKind.RECONCILE, OperationKind.REFRESH
-    started = [service.request(CONTEXT, kind, 'compute-1') for kind in kinds]
-    assert [operation.kind for operation in started] == ['reconcile', 'refresh']
-
-
-def test_operation_on_host_is_hidden_from_project_of_admin(
-    service: OperationService,
-) -> None:
-    service.request(CONTEXT, OperationKind.RECONCILE, 'compute-1')
-    assert len(service.list(CONTEXT, Query())) == 1
-    assert service.list(MEMBER, Query()) == ()
+    return OperationService(database, wake)
 
 
 def test_operation_on_device_belongs_to_no_project() -> None:
@@ -85,7 +63,7 @@ def test_retry_of_job_that_has_just_ended_is_refused(
 
 
 def test_failed_job_of_service_is_retried_as_operation(
-    service: OperationService, database: Database, wakes: Wakes
+    service: OperationService, database: Database, wake: Mock
 ) -> None:
     """The list of what needs attention names the operation, which is kept."""
     database.write(queue.add_job, NewJob(OperationKind.SELECTORS))
@@ -101,15 +79,15 @@ def test_failed_job_of_service_is_retried_as_operation(
         service.retry(MEMBER, operation.uuid)
     service.retry(CONTEXT, operation.uuid)
     assert database.read(list_attention) == ()
-    assert wakes.number == 1
+    assert wake.call_count == 1
     assert [item.uuid for item in database.write(queue.lease_jobs, OWNER, 1)]
 
 
-def test_retry_and_cancel_wake_runner(service: OperationService, wakes: Wakes) -> None:
+def test_retry_and_cancel_wake_runner(service: OperationService, wake: Mock) -> None:
     uuid = service.request(CONTEXT, OperationKind.AUDIT, '').uuid
     service.retry(CONTEXT, uuid)
     service.cancel(CONTEXT, uuid)
-    assert wakes.number == 3
+    assert wake.call_count == 3
     for change in (service.retry, service.cancel):
         with pytest.raises(OperationNotFound):
             change(CONTEXT, 'nope')

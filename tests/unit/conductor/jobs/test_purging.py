@@ -117,64 +117,24 @@ def test_purge_deletes_traits_of_providers_that_are_gone(
     assert placement.counts() == {'GET': 2, 'POST': 1}
 
 
-def create_devices(database: Database) -> list[int]:
-    """Store a host with two devices and return their ids."""
-    database.write(reports.store_report, report(card(1), card(2)))
-    ids = select(Device.id).order_by(Device.id)
-    return database.read(lambda session: list(session.scalars(ids)))
-
-
-def add_cleans(
-    database: Database, device: int, unit: str, days: list[int | None]
-) -> None:
-    """Add a cleaning run for each age in days since its end; None: it is running."""
-    rows: list[dict[str, Any]] = [
-        {
-            'uuid': str(uuid4()),
-            'device_id': device,
-            'handle_uuid': str(uuid4()),
-            'unit': unit,
-            'generation': 1,
-            'state': 'running' if age is None else 'succeeded',
-            'actor': 'cyborg-lite',
-            'steps': [],
-            'started_at': _NOW - timedelta(days=age or 1000),
-            'finished_at': None if age is None else _NOW - timedelta(days=age),
-        }
-        for age in days
-    ]
-    execute(database, insert(Cleaning), rows)
-
-
-def list_cleans(database: Database) -> list[tuple[int, str, int | None]]:
-    """Return device, unit and days since the end of the cleaning runs, oldest first."""
-    rows = database.read(
-        lambda session: session.execute(
-            select(Cleaning.device_id, Cleaning.unit, Cleaning.finished_at).order_by(
-                Cleaning.id
-            )
-        ).all()
-    )
-    return [(row[0], row[1], count_days(row[2])) for row in rows]
-
-
-def count_days(moment: datetime | None) -> int | None:
-    """Return the days between a stored time and now."""
-    if moment is None:
-        return None
-    return (_NOW - moment.replace(tzinfo=UTC)).days
-
-
 def test_purge_follows_retention(database: Database, placement: FakePlacement) -> None:
-    (device, _) = create_devices(database)
-    add_cleans(database, device, 'a', [5, 3])
-    retention = Retention(
-        usage=1,
-        device_events=1,
-        cleanings=4,
-        reconfigurations=1,
-        operations=1,
-        arq_history=1,
-    )
-    Purger(database, placement, threading.Event(), retention).purge()
-    assert list_cleans(database) == [(device, 'a', 3)]
+    database.write(reports.store_report, report(card(1)))
+    row = {
+        'device_id': select(Device.id).scalar_subquery(),
+        'handle_uuid': str(uuid4()),
+        'unit': 'a',
+        'generation': 1,
+        'state': 'succeeded',
+        'actor': 'cyborg-lite',
+        'steps': [],
+        'started_at': _LONG_AGO,
+    }
+    for days in (5, 3):
+        ended = {
+            'uuid': f'of {days} days',
+            'finished_at': _NOW - timedelta(days),
+        }
+        execute(database, insert(Cleaning).values(row | ended))
+    Purger(database, placement, threading.Event(), Retention(cleanings=4)).purge()
+    uuids = database.read(lambda session: list(session.scalars(select(Cleaning.uuid))))
+    assert uuids == ['of 3 days']

@@ -2,7 +2,7 @@
 """The job runner: own jobs at once, jobs of other processes by lease."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,14 +10,23 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.conductor.jobs import runner as jobs
-from cyborg_lite.conductor.jobs.runner import Handler, JobRunner, Workers, create_owner
+from cyborg_lite.conductor.jobs.runner import (
+    Handler,
+    JobAttempts,
+    JobRunner,
+    Workers,
+    create_owner,
+)
+from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.errors.hosts import HostAway
-from cyborg_lite.errors.jobs import JobLost
-from cyborg_lite.model.jobs import Job, JobCount, JobState, NewJob, Owner
+from cyborg_lite.errors.jobs import InvalidJobPayload, JobLost
+from cyborg_lite.model.jobs import Job, JobCount, JobRecord, JobState, NewJob, Owner
 from cyborg_lite.model.operations import OperationKind
+from cyborg_lite.testing.fault_injection import ProcessCrash
+from tests.builders.rows import OWNER
 from tests.doubles.job_handlers import (
     TIMEOUT,
     ScriptedHandler,
@@ -207,27 +216,63 @@ def test_runner_runs_replacement_job(
     assert rows(database) == []
 
 
-def test_job_failed_is_postponed_with_reason(
-    runner: JobRunner, handler: ScriptedHandler, database: Database
-) -> None:
-    def fail(job: Job) -> None:
-        raise HostAway(host='compute-1')
+def raising(error: BaseException) -> Callable[[Job], Job | None]:
+    def act(_job: Job) -> Job | None:
+        raise error
 
-    handler.act = fail
-    run_owned_job(runner, database)
-    wait_and_stop(runner, handler)
-    ((state, error),) = rows(database)
-    assert state == JobState.WAITING
-    assert 'compute-1 does not answer' in error
+    return act
+
+
+def attempt(
+    database: Database, handler: ScriptedHandler, error: BaseException
+) -> JobRecord:
+    """Run a job whose handler raises an error; return the row."""
+    handler.act = raising(error)
+    job = database.write(queue.add_running_job, NewJob(OperationKind.RELEASE), OWNER)
+    JobAttempts(database, {OperationKind.RELEASE: handler}, Metrics()).run(job)
+    (record,) = database.read(administration.list_jobs)
+    return record
+
+
+@pytest.mark.parametrize(
+    ('error', 'state', 'reason'),
+    [
+        (HostAway(host='cpu1'), JobState.WAITING, 'cpu1 does not answer'),
+        (LookupError('secret'), JobState.WAITING, 'Unexpected error; see the log'),
+        (
+            InvalidJobPayload(type='bind', reason='arqs is missing'),
+            JobState.FAILED,
+            'arqs is missing',
+        ),
+        (JobLost(job='j'), JobState.RUNNING, ''),
+    ],
+)
+def test_attempt_with_error_leaves_job_with_reason(
+    database: Database,
+    handler: ScriptedHandler,
+    error: Exception,
+    state: JobState,
+    reason: str,
+) -> None:
+    record = attempt(database, handler, error)
+    assert record.state is state
+    assert reason in record.last_error
+    assert 'secret' not in record.last_error
+
+
+def test_attempt_process_exit_leaves_job_running(
+    database: Database, handler: ScriptedHandler
+) -> None:
+    with pytest.raises(ProcessCrash):
+        attempt(database, handler, ProcessCrash())
+    (record,) = database.read(administration.list_jobs)
+    assert (record.state, record.owner) == (JobState.RUNNING, OWNER.name)
 
 
 def test_job_overdue_is_expired(
     runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
-    def fail(job: Job) -> None:
-        raise HostAway(host='compute-1')
-
-    handler.act = fail
+    handler.act = raising(HostAway(host='compute-1'))
     run_owned_job(runner, database, limit_ms=1)
     wait_and_stop(runner, handler)
     assert handler.expired == ['The agent of host compute-1 does not answer.']
@@ -258,18 +303,6 @@ def test_job_cancelled_while_running_is_expired(
     run_owned_job(runner, database)
     wait_and_stop(runner, handler)
     assert handler.expired == ['An operator cancelled the job.']
-
-
-def test_job_lease_lost_is_unchanged(
-    runner: JobRunner, handler: ScriptedHandler, database: Database
-) -> None:
-    def lose(job: Job) -> None:
-        raise JobLost(job=job.uuid)
-
-    handler.act = lose
-    run_owned_job(runner, database)
-    wait_and_stop(runner, handler)
-    assert rows(database) == [(JobState.RUNNING, '')]
 
 
 def test_wait_completes_running_job(
@@ -337,14 +370,12 @@ def test_runner_ignores_job_type_without_handler(
 def test_job_expire_failed_keeps_lease(
     runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
-    def stumble(job: Job) -> None:
-        raise ZeroDivisionError
-
     def fall(job: Job, reason: str) -> None:
         handler.expired.append(reason)
         raise ZeroDivisionError
 
-    handler.act, handler.expire = stumble, fall  # type: ignore[method-assign]  # one case
+    handler.act = raising(ZeroDivisionError())
+    handler.expire = fall  # type: ignore[method-assign]  # one case
     run_owned_job(runner, database, limit_ms=1)
     wait_and_stop(runner, handler)
     assert len(handler.expired) == 1

@@ -5,8 +5,9 @@ import re
 import socket
 import threading
 import urllib.request
-from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,7 +15,13 @@ from cyborg_lite import codec
 from cyborg_lite.conductor.arqs.nova_events import NovaEventHandler
 from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.inventory.inventory import InventoryService
-from cyborg_lite.conductor.jobs.runner import Handler, JobRunner, Workers, create_owner
+from cyborg_lite.conductor.jobs.runner import (
+    Handler,
+    JobAttempts,
+    JobRunner,
+    Workers,
+    create_owner,
+)
 from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
@@ -54,23 +61,17 @@ def handler(database: Database) -> ScriptedHandler:
     return ScriptedHandler(database)
 
 
-@pytest.fixture
-def runner(
-    database: Database, handler: ScriptedHandler, metrics: Metrics
-) -> Iterator[JobRunner]:
-    handlers: dict[str, Handler] = {
-        OperationKind.RELEASE: handler,
-        OperationKind.BIND: handler,
-        OperationKind.NOVA_EVENT: handler,
-    }
-    owner = create_owner(lease_seconds=30)
-    runner = JobRunner(database, handlers, owner, Workers(2, 2), metrics)
-    yield runner
-    runner.stop()
-    runner.wait()
-
-
 # --- jobs -----------------------------------------------------------------------------
+
+
+def attempt(
+    database: Database, handler: ScriptedHandler, metrics: Metrics, new: NewJob
+) -> None:
+    """Attempt a job that was added 20 seconds ago."""
+    job = database.write(queue.add_running_job, new, OWNER)
+    kinds = OperationKind.RELEASE, OperationKind.BIND, OperationKind.NOVA_EVENT
+    attempts = JobAttempts(database, dict.fromkeys(kinds, handler), metrics)
+    attempts.run(replace(job, age=20.0))
 
 
 def results(metrics: Metrics) -> dict[str, float]:
@@ -82,8 +83,11 @@ def results(metrics: Metrics) -> dict[str, float]:
 
 
 def test_metrics_count_done_job(
-    runner: JobRunner, handler: ScriptedHandler, database: Database, metrics: Metrics
+    handler: ScriptedHandler, database: Database, metrics: Metrics
 ) -> None:
+    handlers: dict[str, Handler] = {OperationKind.RELEASE: handler}
+    owner = create_owner(lease_seconds=30)
+    runner = JobRunner(database, handlers, owner, Workers(1, 1), metrics)
     run_owned_job(runner, database)
     wait_and_stop(runner, handler)
     assert results(metrics) == {'done': 1}
@@ -93,64 +97,40 @@ def test_metrics_count_done_job(
 
 @pytest.mark.parametrize('limit_ms', [None, 1])
 def test_metrics_count_failed_attempt_by_result(
-    runner: JobRunner,
     handler: ScriptedHandler,
     database: Database,
     metrics: Metrics,
     limit_ms: int | None,
 ) -> None:
-    def fail(job: Job) -> None:
-        raise HostAway(host='compute-1')
-
-    handler.act = fail
-    job = database.write(
-        queue.add_running_job,
-        NewJob(OperationKind.RELEASE, limit_ms=limit_ms),
-        runner.owner,
-    )
-    runner.start()
-    runner.run(job)
-    wait_and_stop(runner, handler)
+    handler.act = Mock(side_effect=HostAway(host='compute-1'))
+    new = NewJob(OperationKind.RELEASE, limit_ms=limit_ms)
+    attempt(database, handler, metrics, new)
     assert results(metrics) == {'expired' if limit_ms else 'put-off': 1}
 
 
 def test_metrics_count_lost_lease(
-    runner: JobRunner, handler: ScriptedHandler, database: Database, metrics: Metrics
+    handler: ScriptedHandler, database: Database, metrics: Metrics
 ) -> None:
-    def lose(job: Job) -> None:
-        raise JobLost(job=job.uuid)
-
-    handler.act = lose
-    run_owned_job(runner, database)
-    wait_and_stop(runner, handler)
+    handler.act = Mock(side_effect=JobLost(job='a'))
+    attempt(database, handler, metrics, NewJob(OperationKind.RELEASE))
     assert figure(metrics, 'job_leases_lost_total', kind='release') == 1
     assert results(metrics) == {}
 
 
 @pytest.mark.parametrize('succeeded', [True, False])
 def test_metrics_observe_bind_duration_by_result(
-    runner: JobRunner,
-    handler: ScriptedHandler,
-    database: Database,
-    metrics: Metrics,
-    succeeded: bool,
+    handler: ScriptedHandler, database: Database, metrics: Metrics, succeeded: bool
 ) -> None:
     def become(job: Job) -> Job | None:
         if job.type == OperationKind.NOVA_EVENT:
             handler.finish(job)
             return None
-        event = NewJob(
-            OperationKind.NOVA_EVENT,
-            codec.dump(NovaEventPayload('i', ('a',), succeeded)),
-        )
+        payload = codec.dump(NovaEventPayload('i', ('a',), succeeded))
+        event = NewJob(OperationKind.NOVA_EVENT, payload)
         return database.write(queue.replace_job, job, event)
 
     handler.act = become
-    database.write(queue.add_job, NewJob(OperationKind.BIND))
-    (job,) = database.write(queue.lease_jobs, runner.owner, 1)
-    runner.start()
-    runner.run(Job(job.uuid, job.type, {}, job.owner, job.lease, age=20.0))
-    wait_and_stop(runner, handler)
+    attempt(database, handler, metrics, NewJob(OperationKind.BIND))
     result = 'succeeded' if succeeded else 'failed'
     assert figure(metrics, 'bind_seconds_count', result=result) == 1
     assert figure(metrics, 'bind_seconds_bucket', le='10.0', result=result) == 0

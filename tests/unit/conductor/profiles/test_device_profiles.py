@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the service for device profiles: visibility and impossible groups."""
+"""Tests of the service for device profiles: hidden profiles and impossible groups."""
 
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -20,7 +20,6 @@ from tests.doubles.placement import FakePlacement
 
 ADMIN = RequestContext(is_admin=True)
 MEMBER = RequestContext(project_id='lab')
-OTHER_MEMBER = RequestContext(project_id='other')
 GROUP = {'resources:PGPU': '1'}
 
 
@@ -39,21 +38,6 @@ def list_names(service: DeviceProfileService, context: RequestContext) -> list[s
     return [profile.name for profile in service.list(context, Query())]
 
 
-def test_list_shows_private_profile_to_permitted_projects(
-    service: DeviceProfileService,
-) -> None:
-    public, private = build_profile('open'), build_profile('closed', is_public=False)
-    service.create(ADMIN, [public, private], possible=False)
-    assert list_names(service, ADMIN) == ['open', 'closed']
-    assert list_names(service, MEMBER) == ['open']
-    service.grant_access(ADMIN, private.uuid, ['lab'])
-    assert list_names(service, MEMBER) == ['open', 'closed']
-    assert list_names(service, OTHER_MEMBER) == ['open']
-    assert service.list_access(ADMIN, private.uuid, Query()) == ('lab',)
-    service.revoke_access(ADMIN, private.uuid, ['lab', 'unknown'])
-    assert list_names(service, MEMBER) == ['open']
-
-
 def test_hidden_profile_is_not_found(service: DeviceProfileService) -> None:
     profile = build_profile('closed', is_public=False)
     service.create(ADMIN, [profile], possible=False)
@@ -61,6 +45,8 @@ def test_hidden_profile_is_not_found(service: DeviceProfileService) -> None:
         service.delete(MEMBER, ['closed'])
     with pytest.raises(DeviceProfileNotFound):
         service.explain(MEMBER, profile.uuid, None)
+    with pytest.raises(DeviceProfileNotFound):
+        service.count_capacity(MEMBER, profile.uuid, None)
     with pytest.raises(DeviceProfileNotFound):
         service.change(
             MEMBER,

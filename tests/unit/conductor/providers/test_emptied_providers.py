@@ -84,21 +84,6 @@ def test_sync_card_handed_to_nova_deletes_provider(
     assert nova_provider.uuid in placement.providers
 
 
-def test_sync_forgotten_host_detaches_providers(
-    database: Database, placement: FakePlacement, sync: PlacementSync
-) -> None:
-    """The database knows neither devices nor an agent of the host."""
-    rp_uuid = add_device(database, 'compute-2', 'gpu')
-    placement.create_provider(str(uuid4()), 'compute-2', None)
-    sync.sync('compute-2')
-    database.write(forget_devices)
-    sync.sync('compute-2')
-    provider = placement.providers[rp_uuid]
-    assert (provider.inventories, provider.node.parent_uuid) == ({}, None)
-    assert sync.sync('compute-2', SyncMode(delete_detached=True)) == SyncResult()
-    assert rp_uuid not in placement.providers
-
-
 def test_sync_forgotten_host_old_placement_keeps_providers(
     database: Database, placement: FakePlacement, sync: PlacementSync
 ) -> None:

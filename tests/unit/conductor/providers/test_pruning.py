@@ -20,23 +20,16 @@ FOREIGN = frozenset({'CUSTOM_BAREMETAL_GOLD', 'CUSTOM_RACK_7'})
 
 
 @pytest.fixture
-def placement() -> FakePlacement:
-    placement = FakePlacement()
-    placement.create_provider(str(uuid4()), HOST, None)
+def card(database: Database, placement: FakePlacement, sync: PlacementSync) -> str:
+    """Publish a card with a class and a trait that the operator chose."""
     placement.create_custom_names(
         ['CUSTOM_BAREMETAL_GOLD', 'CUSTOM_QAT'],
         ['CUSTOM_RACK_7', 'CUSTOM_NVIDIA_1EB8', EMPTIED],
     )
-    return placement
-
-
-@pytest.fixture
-def card(database: Database, placement: FakePlacement) -> str:
-    """Publish a card with a class and a trait that the operator chose."""
     rp_uuid = add_device(
         database, HOST, 'gpu', resource_class=OWN_CLASS, traits=[OWN_TRAIT]
     )
-    PlacementSync(database, placement).sync(HOST)
+    sync.sync(HOST)
     return rp_uuid
 
 

@@ -42,13 +42,6 @@ TRAIT = find_trait(SELECTOR)
 
 
 @pytest.fixture
-def placement() -> FakePlacement:
-    placement = FakePlacement()
-    add_compute_nodes(placement, [HOST])
-    return placement
-
-
-@pytest.fixture
 def runner(database: Database, placement: FakePlacement) -> SyncRunner:
     return SyncRunner(database, placement)
 
@@ -71,23 +64,6 @@ def test_create_profile_marks_matching_providers_only(
     assert runner.run() == [OperationKind.SELECTORS, OperationKind.RECONCILE]
     assert find_matching(placement) == {large}
     assert placement.providers[large].traits >= {OWNER_CYBORG, 'CUSTOM_NVIDIA_1EB8'}
-
-
-def test_hardware_change_moves_trait_in_one_sync(
-    database: Database, placement: FakePlacement, runner: SyncRunner
-) -> None:
-    first = add_deployable(database, HOST, 'first', LARGE)
-    second = add_deployable(database, HOST, 'second', SMALL)
-    create_profile(database, SELECTOR)
-    runner.sync(HOST)
-    assert find_matching(placement) == {first}
-    change_deployable(database, first, typed_attributes=store_attributes([SMALL]))
-    change_deployable(database, second, typed_attributes=store_attributes([LARGE]))
-    runner.sync(HOST)
-    assert find_matching(placement) == {second}
-    change_deployable(database, second, typed_attributes=None)
-    runner.sync(HOST)
-    assert find_matching(placement) == set()
 
 
 def test_host_down_removes_trait_until_up(

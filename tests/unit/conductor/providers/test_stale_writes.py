@@ -94,6 +94,22 @@ def test_sync_paused_before_request_keeps_newer_inventory(
     assert 'CUSTOM_OLD' not in provider.traits
 
 
+def test_sync_after_conflict_reads_changed_provider_once(
+    database: Database, race: Race
+) -> None:
+    gpu = add_device(database, HOST, 'gpu')
+    race.newer.sync(HOST)
+    request = f'GET /resource_providers/{gpu}/inventories'
+
+    def finish_newer_sync() -> None:
+        change_deployable(database, gpu, num_accelerators=2)
+        race.newer.sync(HOST)
+
+    race.client.pause(request, finish_newer_sync)
+    race.older.sync(HOST)
+    assert race.client.calls.count(request) == 1
+
+
 @pytest.mark.parametrize('request_part', ['GET', 'PUT'])
 def test_sync_paused_before_removal_keeps_returned_device(
     database: Database,

@@ -1,36 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Syncs of hosts with Placement: results, costs, conflicts and failures."""
+"""Syncs of hosts with Placement: results, costs, failures, repairs and rehearsals."""
 
+import copy
+from collections.abc import Collection
 from dataclasses import replace
 from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.clients.placement import ProviderInventories
+from cyborg_lite.clients.placement import ProviderInventories, ProviderTraits
 from cyborg_lite.conductor.providers.sync import (
     PlacementSync,
     PlacementSyncHandler,
+    SyncMode,
     SyncResult,
 )
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import operations, queue
+from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
-from cyborg_lite.errors.providers import ComputeNodeAbsent, PlacementConflict
-from cyborg_lite.model.jobs import JobState, Owner
+from cyborg_lite.errors.providers import ComputeNodeAbsent
+from cyborg_lite.model.jobs import Owner
 from cyborg_lite.model.operations import NewOperation, OperationKind
 from cyborg_lite.model.providers.providers import (
     Inventories,
     ProviderInventory,
     TreeNode,
 )
-from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG, OWNER_NOVA
-from tests.builders.provider_rows import (
-    add_device,
-    change_deployable,
-    change_device,
-    remove_devices,
-)
+from cyborg_lite.model.traits import OWNER_CYBORG, OWNER_NOVA
+from tests.builders.provider_rows import add_device, change_deployable, remove_devices
 from tests.doubles.placement import FakePlacement
+from tests.support.sql_statements import statements, writes
 
 HOST = 'compute-1'
 GPU = 'CUSTOM_NVIDIA_1EB8'
@@ -47,16 +47,6 @@ def reasons(result: SyncResult) -> str:
     return '; '.join(problem.reason for problem in result.problems)
 
 
-def foreign(
-    placement: FakePlacement, root: TreeNode, name: str, *traits: str
-) -> TreeNode:
-    """Create a provider of another service below the compute node."""
-    node = placement.create_provider(str(uuid4()), name, root.uuid)
-    placement.providers[node.uuid].traits = frozenset(traits)
-    placement.providers[node.uuid].inventories = {'PGPU': ProviderInventory(1)}
-    return node
-
-
 def test_sync_creates_provider(
     database: Database, placement: FakePlacement, root: TreeNode, sync: PlacementSync
 ) -> None:
@@ -67,14 +57,6 @@ def test_sync_creates_provider(
     assert provider.node.parent_uuid == root.uuid
     assert provider.inventories == {'PGPU': ProviderInventory(1)}
     assert provider.traits == {OWNER_CYBORG, GPU}
-
-
-def test_sync_creates_custom_class(
-    database: Database, placement: FakePlacement, sync: PlacementSync
-) -> None:
-    rp_uuid = add_device(database, HOST, 'qat', resource_class='CUSTOM_QAT')
-    sync.sync(HOST)
-    assert set(placement.providers[rp_uuid].inventories) == {'CUSTOM_QAT'}
 
 
 def test_sync_first_costs_two_calls_per_provider(
@@ -131,59 +113,6 @@ def test_sync_after_allocation_reads_one_provider(
     assert placement.writes == []
 
 
-def test_sync_maintenance_reserves_device(
-    database: Database, placement: FakePlacement, sync: PlacementSync
-) -> None:
-    rp_uuid = add_device(database, HOST, 'gpu', num_accelerators=4)
-    sync.sync(HOST)
-    for status, reserved in (('maintaining', 4), ('enabled', 0)):
-        change_device(database, rp_uuid, status=status)
-        sync.sync(HOST)
-        assert placement.providers[rp_uuid].inventories['PGPU'].reserved == reserved
-
-
-def test_sync_other_change_keeps_reservation(
-    database: Database, placement: FakePlacement, sync: PlacementSync
-) -> None:
-    rp_uuid = add_device(database, HOST, 'gpu', num_accelerators=4)
-    change_device(database, rp_uuid, status='maintaining')
-    sync.sync(HOST)
-    change_deployable(database, rp_uuid, num_accelerators=5, traits=['CUSTOM_NEW'])
-    sync.sync(HOST)
-    assert placement.providers[rp_uuid].inventories['PGPU'] == ProviderInventory(
-        total=5, reserved=5, max_unit=5
-    )
-
-
-def test_sync_removed_device_empties_provider(
-    database: Database, placement: FakePlacement, sync: PlacementSync
-) -> None:
-    first, second = (add_device(database, HOST, part) for part in ('a', 'b'))
-    sync.sync(HOST)
-    remove_devices(database, [second])
-    sync.sync(HOST)
-    assert placement.providers[first].inventories == {'PGPU': ProviderInventory(1)}
-    assert placement.providers[second].inventories == {}
-    assert placement.providers[second].traits == {OWNER_CYBORG, EMPTIED}
-
-
-def test_sync_removed_device_in_use_closes_provider(
-    database: Database, placement: FakePlacement, sync: PlacementSync
-) -> None:
-    rp_uuid = add_device(database, HOST, 'gpu', num_accelerators=4)
-    sync.sync(HOST)
-    server = placement.allocate(rp_uuid, {'PGPU': 1})
-    remove_devices(database, [rp_uuid])
-    for _ in range(2):
-        result = sync.sync(HOST)
-        assert placement.providers[rp_uuid].inventories['PGPU'].reserved == 4
-        assert [problem.uuid for problem in result.problems] == [rp_uuid]
-        assert 'the device is removed, but allocated' in reasons(result)
-    del placement.consumers[server.uuid]
-    assert sync.sync(HOST).problems == ()
-    assert placement.providers[rp_uuid].inventories == {}
-
-
 def test_sync_obsolete_class_in_use_is_closed(
     database: Database, placement: FakePlacement, sync: PlacementSync
 ) -> None:
@@ -213,6 +142,16 @@ def test_sync_without_compute_node_raises(
         sync.sync('compute-2')
 
 
+def foreign(
+    placement: FakePlacement, root: TreeNode, name: str, *traits: str
+) -> TreeNode:
+    """Create a provider of another service below the compute node."""
+    node = placement.create_provider(str(uuid4()), name, root.uuid)
+    placement.providers[node.uuid].traits = frozenset(traits)
+    placement.providers[node.uuid].inventories = {'PGPU': ProviderInventory(1)}
+    return node
+
+
 def test_sync_leaves_foreign_providers_unchanged(
     database: Database, placement: FakePlacement, root: TreeNode, sync: PlacementSync
 ) -> None:
@@ -228,18 +167,6 @@ def test_sync_leaves_foreign_providers_unchanged(
     }
     sync.sync(HOST)
     assert {uuid: placement.providers[uuid] for uuid in before} == before
-
-
-def test_sync_device_of_nova_is_not_created(
-    database: Database, placement: FakePlacement, root: TreeNode, sync: PlacementSync
-) -> None:
-    rp_uuid = add_device(database, HOST, '0000:81:00.0')
-    second = add_device(database, HOST, '0000:82:00.0')
-    nova_provider = foreign(placement, root, f'{HOST}_0000:81:00.0', OWNER_NOVA)
-    result = sync.sync(HOST)
-    assert rp_uuid not in placement.providers
-    assert second in placement.providers
-    assert nova_provider.uuid in reasons(result)
 
 
 def test_sync_name_taken_is_reported(
@@ -286,51 +213,6 @@ def test_sync_generation_conflict_is_retried(database: Database, times: int) -> 
     assert sum(change.description == 'created' for change in result.changes) == 1
 
 
-def test_sync_repeated_conflicts_raise(database: Database) -> None:
-    placement = Meddling(1000)
-    placement.create_provider(str(uuid4()), HOST, None)
-    add_device(database, HOST, 'gpu')
-    with pytest.raises(PlacementConflict):
-        PlacementSync(database, placement).sync(HOST)
-    assert placement.times == 1000 - 5
-
-
-class Dying(FakePlacement):
-    """Placement that shares providers and answers a limited number of calls."""
-
-    def __init__(self, shared: FakePlacement, calls: int) -> None:
-        super().__init__()
-        self.providers = shared.providers
-        self.names = shared.names
-        self.remaining_calls = calls
-
-    def _count_call(self, call: str) -> None:
-        self.remaining_calls -= 1
-        if self.remaining_calls < 0:
-            raise ServiceUnavailable(what='Placement')
-        super()._count_call(call)
-
-
-def test_sync_interrupted_at_any_call_is_completed(
-    database: Database, placement: FakePlacement
-) -> None:
-    """Interrupt the sync at each call in turn."""
-    uuids = [add_device(database, HOST, f'gpu{number}') for number in range(2)]
-    attempts = 0
-    completed = False
-    while not completed:
-        attempts += 1
-        try:
-            PlacementSync(database, Dying(placement, calls=attempts)).sync(HOST)
-            completed = True
-        except ServiceUnavailable:
-            assert attempts < 20
-    assert attempts > 5
-    for uuid in uuids:
-        assert placement.providers[uuid].traits == {OWNER_CYBORG, GPU}
-        assert placement.providers[uuid].inventories == {'PGPU': ProviderInventory(1)}
-
-
 def test_sync_rejected_provider_does_not_block_others(
     database: Database, placement: FakePlacement, sync: PlacementSync
 ) -> None:
@@ -340,18 +222,6 @@ def test_sync_rejected_provider_does_not_block_others(
         sync.sync(HOST)
     assert placement.providers[good].inventories == {'PGPU': ProviderInventory(1)}
     assert placement.providers[bad].inventories == {}
-
-
-def test_sync_job_placement_down_stays(
-    database: Database, placement: FakePlacement, sync: PlacementSync
-) -> None:
-    placement.errors = [ServiceUnavailable(what='Placement')]
-    database.write(queue.add_job, queue.placement_sync_job(HOST))
-    (job,) = database.write(queue.lease_jobs, Owner('me', 30_000), 1)
-    with pytest.raises(ServiceUnavailable):
-        PlacementSyncHandler(database, sync).run(job)
-    (count,) = database.read(queue.count_jobs)
-    assert count.state is JobState.RUNNING
 
 
 def test_sync_job_stores_changes_in_operation(
@@ -370,3 +240,266 @@ def test_sync_job_stores_changes_in_operation(
         f'{HOST}_a'
     }
     assert operation.result['problems'] == []
+
+
+# --- hosts without a compute node -----------------------------------------------------
+
+
+@pytest.fixture
+def edge_sync(database: Database, placement: FakePlacement) -> PlacementSync:
+    """Return a sync for which hosts named edge-* have no compute node."""
+    return PlacementSync(database, placement, ['edge-*'])
+
+
+def test_sync_root_of_nova_is_unchanged(
+    database: Database, placement: FakePlacement, edge_sync: PlacementSync
+) -> None:
+    nova_root = placement.create_provider(str(uuid4()), 'edge-1', None)
+    rp_uuid = add_device(database, 'edge-1', 'gpu')
+    edge_sync.sync('edge-1')
+    assert placement.providers[rp_uuid].node.parent_uuid == nova_root.uuid
+    assert placement.providers[nova_root.uuid].traits == frozenset()
+    remove_devices(database, [rp_uuid])
+    edge_sync.sync('edge-1')
+    assert set(placement.providers) >= {nova_root.uuid}
+
+
+def test_sync_without_compute_creates_root(
+    database: Database, placement: FakePlacement, edge_sync: PlacementSync
+) -> None:
+    rp_uuid = add_device(database, 'edge-1', 'gpu')
+    expected = edge_sync.rehearse('edge-1')
+    assert placement.writes == []
+    assert edge_sync.sync('edge-1') == expected
+    root = placement.find_provider_by_name('edge-1')
+    assert root is not None
+    assert root.parent_uuid is None
+    assert placement.providers[root.uuid].traits == {OWNER_CYBORG}
+    assert placement.providers[root.uuid].inventories == {}
+    assert placement.providers[rp_uuid].node.parent_uuid == root.uuid
+    placement.calls.clear()
+    assert edge_sync.sync('edge-1') == SyncResult()
+    assert len(placement.calls) == 2
+    assert PlacementSync(database, placement, ['edge-1']).sync('edge-1') == SyncResult()
+
+
+def test_sync_root_repaired_keeps_foreign_traits(
+    database: Database, placement: FakePlacement, edge_sync: PlacementSync
+) -> None:
+    add_device(database, 'edge-1', 'gpu')
+    edge_sync.sync('edge-1')
+    node = placement.find_provider_by_name('edge-1')
+    assert node is not None
+    root = placement.providers[node.uuid]
+    root.traits, root.inventories = (
+        frozenset({'HW_GPU_API'}),
+        {'VCPU': ProviderInventory(4)},
+    )
+    root.node = replace(node, name='misnamed')
+    root.touch()
+    assert len(edge_sync.sync('edge-1').changes) == 2
+    assert root.node.name == 'edge-1'
+    assert root.traits == {'HW_GPU_API', OWNER_CYBORG}
+    assert root.inventories == {'VCPU': ProviderInventory(4)}
+    assert edge_sync.sync('edge-1', SyncMode(deep=True)) == SyncResult()
+
+
+@pytest.mark.parametrize('guest', [True, False])
+def test_sync_last_device_removed_deletes_root(
+    database: Database, placement: FakePlacement, edge_sync: PlacementSync, guest: bool
+) -> None:
+    rp_uuid = add_device(database, 'edge-1', 'gpu')
+    edge_sync.sync('edge-1')
+    root = placement.find_provider_by_name('edge-1')
+    assert root is not None
+    if guest:
+        placement.create_provider(str(uuid4()), 'edge-1_of_others', root.uuid)
+    remove_devices(database, [rp_uuid])
+    expected = edge_sync.rehearse('edge-1')
+    assert edge_sync.sync('edge-1') == expected
+    assert len(expected.changes) == (1 if guest else 2)
+    assert (root.uuid in placement.providers) is guest
+    assert rp_uuid not in placement.providers
+    assert edge_sync.sync('edge-1') == SyncResult()
+
+
+# --- repairs --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def nic(database: Database, sync: PlacementSync) -> str:
+    """Return a provider with a trait that an operator could have set as well."""
+    rp_uuid = add_device(database, HOST, 'nic', traits=['CUSTOM_PHYSNET1'])
+    sync.sync(HOST)
+    return rp_uuid
+
+
+def read_published_traits(database: Database) -> tuple[str, ...] | None:
+    (row,) = database.read(providers.list_providers_of_host, HOST)
+    return row.published_traits
+
+
+# --- former traits of Cyborg ---
+
+
+def test_sync_removes_own_old_trait_only(
+    database: Database, placement: FakePlacement, sync: PlacementSync, nic: str
+) -> None:
+    provider = placement.providers[nic]
+    provider.traits |= {'CUSTOM_RACK_7'}
+    placement.names.add('CUSTOM_RACK_7')
+    provider.touch()
+    change_deployable(database, nic, traits=['CUSTOM_PHYSNET2'])
+    sync.sync(HOST)
+    assert provider.traits == {OWNER_CYBORG, 'CUSTOM_PHYSNET2', 'CUSTOM_RACK_7'}
+    assert read_published_traits(database) == ('CUSTOM_PHYSNET2',)
+
+
+def test_sync_keeps_former_trait_of_operator(
+    database: Database, placement: FakePlacement, sync: PlacementSync, nic: str
+) -> None:
+    change_deployable(database, nic, traits=[])
+    sync.sync(HOST)
+    provider = placement.providers[nic]
+    assert provider.traits == {OWNER_CYBORG}
+    provider.traits |= {'CUSTOM_PHYSNET1'}
+    provider.touch()
+    assert sync.sync(HOST) == SyncResult()
+    assert provider.traits == {OWNER_CYBORG, 'CUSTOM_PHYSNET1'}
+
+
+class Cut(FakePlacement):
+    """Placement that sets traits and loses the reply."""
+
+    def set_traits(
+        self, uuid: str, generation: int, traits: Collection[str]
+    ) -> ProviderTraits:
+        super().set_traits(uuid, generation, traits)
+        raise ServiceUnavailable(what='Placement')
+
+
+def test_sync_crash_after_set_traits_is_repaired(
+    database: Database, placement: FakePlacement, sync: PlacementSync, nic: str
+) -> None:
+    """The trait was recorded first, so the next sync may remove it."""
+    cut = Cut()
+    cut.providers, cut.names = placement.providers, placement.names
+    change_deployable(database, nic, traits=['CUSTOM_A'])
+    with pytest.raises(ServiceUnavailable):
+        PlacementSync(database, cut).sync(HOST)
+    assert 'CUSTOM_A' in placement.providers[nic].traits
+    change_deployable(database, nic, traits=['CUSTOM_B'])
+    sync.sync(HOST)
+    assert placement.providers[nic].traits == {OWNER_CYBORG, 'CUSTOM_B'}
+
+
+def test_sync_deleted_provider_has_no_record(
+    database: Database, sync: PlacementSync, nic: str
+) -> None:
+    remove_devices(database, [nic])
+    sync.sync(HOST, SyncMode(prune=True))
+    add_device(database, HOST, 'nic')
+    assert read_published_traits(database) is None
+
+
+def test_sync_unchanged_is_one_read(
+    database: Database, sync: PlacementSync, nic: str
+) -> None:
+    with statements(database) as sql:
+        sync.sync(HOST)
+    assert len(sql) == 1
+    assert writes(sql) == []
+
+
+# --- names and places ---
+
+
+def stray(placement: FakePlacement, uuid: str) -> TreeNode:
+    """Put a provider below another compute node."""
+    foreign_root = placement.create_provider(str(uuid4()), f'compute-{uuid4()}', None)
+    provider = placement.providers[uuid]
+    provider.node = replace(
+        provider.node, parent_uuid=foreign_root.uuid, root_uuid=foreign_root.uuid
+    )
+    return foreign_root
+
+
+def test_sync_moved_provider_in_use_is_reported(
+    placement: FakePlacement, sync: PlacementSync, nic: str
+) -> None:
+    server = placement.allocate(nic, {'PGPU': 1})
+    foreign_root = stray(placement, nic)
+    (problem,) = sync.sync(HOST).problems
+    assert 'cannot be moved: it has allocations' in problem.reason
+    del placement.consumers[server.uuid]
+    child = placement.create_provider(str(uuid4()), 'child', nic)
+    (problem,) = sync.sync(HOST).problems
+    assert 'cannot be moved: it has child providers' in problem.reason
+    assert placement.providers[nic].node.parent_uuid == foreign_root.uuid
+    placement.delete_provider(child.uuid)
+    assert sync.sync(HOST).problems == ()
+
+
+# --- deep ---
+
+
+def test_sync_deep_ignores_cached_generation(
+    placement: FakePlacement, sync: PlacementSync, nic: str
+) -> None:
+    """The database of Placement was restored to the same generation."""
+    placement.providers[nic].inventories = {}
+    assert sync.sync(HOST) == SyncResult()
+    assert len(sync.sync(HOST, SyncMode(deep=True)).changes) == 1
+    assert placement.providers[nic].inventories == {'PGPU': ProviderInventory(1)}
+    assert sync.sync(HOST, SyncMode(deep=True)) == SyncResult()
+
+
+def test_sync_without_devices_needs_no_compute_node(
+    database: Database, sync: PlacementSync
+) -> None:
+    assert sync.sync('storage-1', SyncMode(deep=True)) == SyncResult()
+
+
+# --- rehearsals ---
+
+
+def test_rehearse_predicts_sync_and_changes_nothing(
+    database: Database, placement: FakePlacement, sync: PlacementSync, nic: str
+) -> None:
+    placement.providers[nic].traits = frozenset()
+    placement.providers[nic].touch()
+    removed, used = (add_device(database, HOST, part) for part in ('removed', 'used'))
+    sync.sync(HOST)
+    placement.providers[nic].inventories = {}
+    placement.providers[nic].touch()
+    placement.allocate(used, {'PGPU': 1})
+    remove_devices(database, [removed, used])
+    add_device(database, HOST, 'new', traits=['CUSTOM_UNHEARD_OF'])
+    before = copy.deepcopy(placement.providers)
+    with statements(database) as sql:
+        expected = sync.rehearse(HOST)
+    assert writes(sql) == []
+    assert placement.providers == before
+    assert len(expected.changes) == 7
+    assert sync.sync(HOST) == expected
+    assert sync.rehearse(HOST) == SyncResult(problems=expected.problems)
+
+
+def test_rehearse_predicts_move(
+    placement: FakePlacement, sync: PlacementSync, nic: str
+) -> None:
+    stray(placement, nic)
+    before = copy.deepcopy(placement.providers)
+    (change,) = sync.rehearse(HOST).changes
+    assert 'was below' in change.description
+    assert placement.providers == before
+
+
+def test_rehearse_predicts_class_in_use(
+    database: Database, placement: FakePlacement, sync: PlacementSync, nic: str
+) -> None:
+    placement.allocate(nic, {'PGPU': 1})
+    change_deployable(database, nic, resource_class='VGPU')
+    expected = sync.rehearse(HOST)
+    assert expected.problems
+    assert sync.sync(HOST) == expected

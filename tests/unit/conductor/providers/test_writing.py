@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the application of operations: requests, generations and problems."""
+"""Tests of the application of operations, and of the cache of providers."""
 
+from dataclasses import replace
 from typing import Final
+from unittest import mock
 
 import pytest
 
+from cyborg_lite.conductor.providers import writing
 from cyborg_lite.conductor.providers.writing import (
     ProviderCache,
     ProviderWriter,
@@ -186,3 +189,35 @@ def test_rehearsal_predicts_every_operation_without_writing(
     assert progress == expected
     assert writer.problems == rehearsal.problems
     assert len(writer.problems) == 3
+
+
+# --- cache ----------------------------------------------------------------------------
+
+
+def test_find_returns_current_name_and_parent(
+    cache: ProviderCache, gpu: ActualProvider
+) -> None:
+    """A rename or a move does not change the generation."""
+    cache.store(gpu)
+    moved = replace(gpu.node, name='new', parent_uuid='other')
+    assert cache.find(moved) == replace(gpu, node=moved)
+
+
+def test_store_full_cache_drops_oldest_provider(
+    cache: ProviderCache, gpu: ActualProvider
+) -> None:
+    nodes = [replace(gpu.node, uuid=f'{number}') for number in range(3)]
+    with mock.patch.object(writing, '_CAPACITY', 2):
+        for node in (nodes[0], nodes[1], nodes[0], nodes[2]):
+            cache.store(replace(gpu, node=node))
+    cached = [node.uuid for node in nodes if cache.find(node)]
+    assert cached == ['0', '2']
+
+
+def test_find_old_entry_is_read_again(gpu: ActualProvider) -> None:
+    """The database of Placement may have been restored to the same generation."""
+    seconds = iter([0.0, 3600.0, 3601.0])
+    cache = ProviderCache(lambda: next(seconds))
+    cache.store(gpu)
+    assert cache.find(gpu.node) == gpu
+    assert cache.find(gpu.node) is None
