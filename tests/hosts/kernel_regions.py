@@ -2,7 +2,8 @@
 """Sysfs state of FPGA regions after successful and failed loads.
 
 Intel follows ``dfl-fme-mgr.c`` of Linux, Xilinx the sysfs of XRT. ``outcome`` selects
-the result of the next load. The function id is read from the file.
+the result of the next load. The function id is read from the file. The outputs are
+recorded ones.
 """
 
 import enum
@@ -16,8 +17,8 @@ from cyborg_lite.drivers.fpga import files
 
 _DEVICES: Final = 'sys/bus/pci/devices'
 _EIO: Final = 'Input/output error\n'
-EINVAL: Final = 'ERROR: Failed to download xclbin: Invalid argument\n'
-NO_MATCH: Final = 'Error opening bitstream file\nNo suitable slots found.\n'
+_EINVAL: Final = 'ERROR: Failed to download xclbin: Invalid argument\n'
+_NO_MATCH: Final = 'Error opening bitstream file {}\nNo suitable slots found.\n'
 _OTHER: Final = '0123456789abcdef0123456789abcdef'
 _NOTHING: Final = '0' * 32
 
@@ -63,22 +64,25 @@ class Regions:
             case LoadOutcome.MISSING:
                 raise FileNotFoundError(errno.ENOENT, 'No such file')
             case LoadOutcome.REFUSED:
-                return 1, NO_MATCH
+                return 1, _NO_MATCH.format(arguments[-1])
             case LoadOutcome.TIMEOUT:
-                _half_load(card)
+                half_load(card)
                 return None, ''
             case LoadOutcome.HALF_LOADED:
-                _half_load(card)
-                return 1, EINVAL
+                half_load(card)
+                return 1, _EINVAL
             case LoadOutcome.VANISHED:
                 shutil.rmtree(card.resolve())
                 return 1, _EIO
             case LoadOutcome.WRONG_ID:
-                _show(card, _OTHER)
-                return 0, ''
-        file = Path(arguments[-1])
-        read = files.read_gbs if tool == 'fpgaconf' else files.read_xclbin
-        _show(card, read(file).function_id)
+                function = _OTHER
+            case _:
+                read = files.read_gbs if tool == 'fpgaconf' else files.read_xclbin
+                function = read(Path(arguments[-1])).function_id
+        if '--shell' in arguments:
+            _show_shell(card, function)
+        else:
+            show(card, function)
         return 0, 'Programming succeeded\n'
 
 
@@ -91,7 +95,8 @@ def _address(arguments: Sequence[str]) -> str:
     return '{}:{}:{}.{}'.format(*parts)
 
 
-def _show(card: Path, function: str) -> None:
+def show(card: Path, function: str) -> None:
+    """Show a function in all regions of a card."""
     for name in ('afu_id', 'xclbinuuid'):
         for file in card.resolve().rglob(name):
             file.write_text(f'{function}\n')
@@ -100,8 +105,17 @@ def _show(card: Path, function: str) -> None:
         (manager / 'status').write_text('')
 
 
-def _half_load(card: Path) -> None:
-    _show(card, _NOTHING)
+def _show_shell(card: Path, shell: str) -> None:
+    """Show another interface id and an empty region."""
+    user = card.with_name(f'{card.name[:-1]}1')
+    (user / 'logic_uuids').write_text(f'{shell}\n')
+    (user / 'interface_uuids').write_text(f'{"1f" * 16}\n')
+    (user / 'xclbinuuid').write_text('')
+
+
+def half_load(card: Path) -> None:
+    """Leave an unusable region."""
+    show(card, _NOTHING)
     for manager in card.resolve().rglob('fpga_manager/fpga*'):
         (manager / 'state').write_text('write error\n')
         (manager / 'status').write_text('reconfig CRC error\n')

@@ -50,13 +50,9 @@ def _generate_files(function: Function) -> Iterator[tuple[str, str | bytes]]:
     yield from _identity(function.ids, fields['class'])
     yield 'subsystem_vendor', f'0x{function.ids[2]}'
     yield 'subsystem_device', f'0x{function.ids[3]}'
-    yield 'revision', f'0x{fields["rev"]}'
     yield 'uevent', _uevent(function)
-    yield 'modalias', _modalias(function)
     yield 'config', b'\xff' * 64 if is_lost else _config(function)
     yield 'numa_node', str(fields['numa'])
-    yield 'enable', '1' if fields.get('driver') else '0'
-    yield 'power_state', 'unknown' if is_lost else 'D0'
     yield from _SAME_EVERYWHERE.items()
     yield from _error_counters()
     yield from _link_state(fields, is_lost)
@@ -66,17 +62,9 @@ def _generate_files(function: Function) -> Iterator[tuple[str, str | bytes]]:
 
 
 _SAME_EVERYWHERE = {
-    'local_cpulist': '0-15',
     'driver_override': '(null)',
     'power/runtime_status': 'active',
     'power/control': 'auto',
-    'resource': '\n'.join([' '.join(['0x0000000000000000'] * 3)] * 13),
-    'irq': '0',
-    'msi_bus': '1',
-    'dma_mask_bits': '64',
-    'consistent_dma_mask_bits': '64',
-    'd3cold_allowed': '1',
-    'broken_parity_status': '0',
 }
 
 
@@ -94,11 +82,8 @@ def _error_counters() -> Iterator[tuple[str, str]]:
 
 def _write_only(function: Function) -> Iterator[str]:
     yield 'remove'
-    yield 'rescan'
     if function.fields.get('reset'):
         yield 'reset'
-    if function.physfn:
-        yield 'sriov_vf_msix_count'
 
 
 def _link_state(fields: Fields, is_lost: bool) -> Iterator[tuple[str, str]]:
@@ -121,7 +106,6 @@ def _sriov(function: Function) -> Iterator[tuple[str, str]]:
     yield 'sriov_stride', str(sriov['stride'])
     yield 'sriov_vf_device', f'{int(sriov["vf_device"], 16):x}'
     yield 'sriov_drivers_autoprobe', str(sriov['autoprobe'])
-    yield 'sriov_vf_total_msix', '0'
 
 
 def _uevent(function: Function) -> str:
@@ -133,18 +117,8 @@ def _uevent(function: Function) -> str:
         f'PCI_ID={vendor}:{device}',
         f'PCI_SUBSYS_ID={subvendor}:{subdevice}',
         f'PCI_SLOT_NAME={function.pci}',
-        f'MODALIAS={_modalias(function)}',
     ]
     return '\n'.join(lines)
-
-
-def _modalias(function: Function) -> str:
-    vendor, device, subvendor, subdevice = (
-        part.upper().zfill(8) for part in function.ids
-    )
-    base, sub, interface = _class_bytes(function)
-    ids = f'v{vendor}d{device}sv{subvendor}sd{subdevice}'
-    return f'pci:{ids}bc{base:02X}sc{sub:02X}i{interface:02X}'
 
 
 def _config(function: Function) -> bytes:
@@ -176,8 +150,7 @@ def _join_bus(tree: Tree, pci: str, directory: str, fields: Fields) -> None:
     tree.link(f'{home}/module', module)
     tree.link(f'{home}/{pci}', directory)
     tree.link(f'{directory}/driver', home)
-    for name in ('bind', 'unbind', 'new_id', 'remove_id'):
-        tree.file(f'{home}/{name}', '', '0200')
+    tree.file(f'{home}/unbind', '', '0200')
 
 
 def _join_group(tree: Tree, function: Function) -> None:

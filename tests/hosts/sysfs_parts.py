@@ -9,24 +9,15 @@ from tests.hosts.sysfs_writer import Tree
 
 def write_net(tree: Tree, directory: str, interfaces: Iterable[Fields]) -> None:
     """Write network interfaces and their names in the class directory."""
-    for index, interface in enumerate(interfaces):
+    for interface in interfaces:
         directory_path = f'{directory}/net/{interface["name"]}'
-        up = interface['operstate'] == 'up'
         texts = {
             'address': interface['mac'],
             'operstate': interface['operstate'],
-            'carrier': '1' if up else '0',
-            'dev_id': '0x0',
-            'dev_port': '0',
-            'ifindex': str(index + 2),
-            'mtu': '1500',
             'phys_port_name': interface.get('phys_port_name', ''),
         }
         for name, text in texts.items():
             tree.file(f'{directory_path}/{name}', text)
-        for direction in ('rx', 'tx'):
-            for figure in ('bytes', 'dropped', 'errors'):
-                tree.file(f'{directory_path}/statistics/{direction}_{figure}', '0')
         tree.link(f'{directory_path}/device', directory)
         tree.link(f'{directory_path}/subsystem', 'sys/class/net')
         tree.link(f'sys/class/net/{interface["name"]}', directory_path)
@@ -41,12 +32,9 @@ def write_nvme(tree: Tree, directory: str, pci: str, nvme: Fields) -> None:
         'firmware_rev': f'{nvme["firmware"]:<8}',
         'state': nvme['state'],
         'address': pci,
-        'cntlid': '1',
-        'transport': 'pcie',
     }
     for name, text in texts.items():
         tree.file(f'{directory_path}/{name}', text)
-    tree.file(f'{directory_path}/reset_controller', '', '0200')
     tree.link(f'{directory_path}/device', directory)
     tree.link(f'{directory_path}/subsystem', 'sys/class/nvme')
     tree.link(f'sys/class/nvme/{nvme["name"]}', directory_path)
@@ -78,7 +66,6 @@ def write_mdev(tree: Tree, directory: str, pci: str, mdev: Fields) -> None:
             'name': name,
             'available_instances': str(available),
             'description': description,
-            'device_api': mdev['device_api'],
         }
         for file, text in texts.items():
             tree.file(f'{directory_path}/{file}', text)

@@ -11,6 +11,7 @@ from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import Deployable, Device
 from cyborg_lite.testing.preparation_checks import build_handle
 from tests.hosts.kernel import FakeKernel
+from tests.hosts.scans import find_device
 
 
 class VgpuBench:
@@ -36,9 +37,7 @@ class VgpuBench:
         self.driver.restore_handles(remembered)
 
     def device(self, address: str) -> Device:
-        (result,) = (e for e in self.driver.discover() if e.address == address)
-        assert result.device is not None, result.reason
-        return result.device
+        return find_device(self.driver, address)
 
     def root(self, address: str) -> Deployable:
         return self.device(address).root
@@ -48,6 +47,12 @@ class VgpuBench:
         device = self.device(address)
         free = [handle for handle in device.root.handles if not handle.in_use]
         return build_handle(device, device.root, free[number])
+
+    def prepare(self, address: str, number: int = 0) -> AllocatedHandle:
+        """Prepare a free handle of a function and return it."""
+        handle = self.handle(address, number)
+        self.driver.prepare(handle)
+        return handle
 
     def mdevs(self) -> set[str]:
         return set(self.host.names('sys/bus/mdev/devices'))

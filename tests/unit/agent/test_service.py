@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
+from unittest.mock import patch
 
 import pytest
 from oslo_config import cfg
@@ -27,69 +28,35 @@ from cyborg_lite.model.bitstreams.bitstreams import Bitstream, LoadOrder
 from cyborg_lite.model.devices.cleaning import CleanOrder, CleanProgressState
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.devices.modes import DeviceMode, ModeOrder
-from cyborg_lite.model.hosts.events import HostEvent, RecoveryResult
-from cyborg_lite.model.hosts.services import HeartbeatDetails
 from cyborg_lite.model.inventory.host_report import Device, HostReport
-from cyborg_lite.model.inventory.report_changes import ReportChanges
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_agents
 from cyborg_lite.rpc.context import daemon_context
-from cyborg_lite.rpc.dispatcher import Dispatcher, serves
-from cyborg_lite.rpc.interface import NO_DETAILS, Agents, Conductor
+from cyborg_lite.rpc.dispatcher import Dispatcher
+from cyborg_lite.rpc.interface import Agents
 from cyborg_lite.rpc.methods import CONDUCTOR
 from tests.builders.bitstream_files import LARGEST, bitstream
 from tests.doubles.cleaning import CleaningDriver
 from tests.doubles.drivers import PreparingDriver, discovery_result, handle, refusal
 from tests.doubles.glance import FakeGlance
 from tests.doubles.rebootable_host import ForgetfulDriver, boot
+from tests.doubles.report_receiver import ReportKeeper
 
 _HOST = Host('compute-1', Path('/nonexistent'))
 _TIMEOUT = 30.0  # seconds; only a failing test waits this long
 
 
-class RecordingConductor:
-    """Services that record reports and signal the first one."""
+class RecordingConductor(ReportKeeper):
+    """Services that signal each report."""
 
     def __init__(self) -> None:
-        self.reports: list[HostReport] = []
+        super().__init__()
         self.reported = threading.Event()
 
-    @serves(Conductor.heartbeat)
-    def heartbeat(
-        self,
-        host: str,
-        digest: str,
-        version: str,
-        details: HeartbeatDetails = NO_DETAILS,
-    ) -> bool:
-        return not self.reports
-
-    @serves(Conductor.report_recovery)
-    def report_recovery(
-        self, host: str, result: RecoveryResult
-    ) -> tuple[AllocatedHandle, ...]:
-        return ()
-
-    @serves(Conductor.report_events)
-    def report_events(self, host: str, events: Sequence[HostEvent]) -> int:
-        return 0
-
-    @serves(Conductor.report_changes)
-    def report_changes(self, host: str, changes: ReportChanges) -> int | None:
-        self.reports.append(changes.report)
+    def _store(self, report: HostReport) -> int:
+        number = super()._store(report)
         self.reported.set()
-        return changes.report.number
-
-
-@pytest.fixture
-def conf(request: pytest.FixtureRequest, tmp_path: Path) -> cfg.ConfigOpts:
-    file = tmp_path / 'agent.conf'
-    # Each test uses its own bus.
-    bus = f'transport_url = local:///{request.node.name}'
-    file.write_text(f'[DEFAULT]\n{bus}\nrpc_response_timeout = 1\n')
-    conf = cfg.ConfigOpts()
-    conf(['--config-file', str(file)])
-    return conf
+        return number
 
 
 @pytest.fixture
@@ -105,6 +72,13 @@ def listener(conf: cfg.ConfigOpts) -> Iterator[RecordingConductor]:
 
 
 @pytest.fixture
+def agents(conf: cfg.ConfigOpts) -> Iterator[Agents]:
+    bus = transport.connect(conf)
+    yield connect_agents(bus, _TIMEOUT)
+    bus.cleanup()
+
+
+@pytest.fixture
 def driver() -> PreparingDriver:
     driver = PreparingDriver(_HOST, {})
     driver.results = [discovery_result()]
@@ -112,38 +86,42 @@ def driver() -> PreparingDriver:
 
 
 class Start(Protocol):
-    def __call__(self, **drivers: Driver) -> AgentService: ...
+    def __call__(
+        self,
+        store: BitstreamStore | None = None,
+        patience: float = 0.0,
+        **drivers: Driver,
+    ) -> AgentService: ...
 
 
 @pytest.fixture
 def build_service(conf: cfg.ConfigOpts, tmp_path: Path) -> Start:
     """Return a factory of services that share one state directory."""
 
-    def _build_service(**drivers: Driver) -> AgentService:
+    def _build_service(
+        store: BitstreamStore | None = None, patience: float = 0.0, **drivers: Driver
+    ) -> AgentService:
         resources = AgentResources(
-            Host('compute-1', tmp_path), drivers, tmp_path / 'state'
+            Host('compute-1', tmp_path), drivers, tmp_path / 'state', store
         )
-        intervals = AgentIntervals(3600.0, 3600.0, 60.0, 3600.0, recovery_patience=0.0)
+        intervals = AgentIntervals(3600.0, 3600.0, 60.0, 3600.0, patience)
         return AgentService(transport.connect(conf), resources, intervals)
 
     return _build_service
 
 
 def test_start_reports_devices_and_serves_calls(
-    conf: cfg.ConfigOpts,
+    agents: Agents,
     listener: RecordingConductor,
     driver: PreparingDriver,
     build_service: Start,
 ) -> None:
     service = build_service(scripted=driver)
     service.start()
-    bus = transport.connect(conf)
-    agents = connect_agents(bus, _TIMEOUT)
     try:
         assert listener.reported.wait(_TIMEOUT)
-        assert [device.control_address for device in listener.reports[0].devices] == [
-            '0000:01:00.0'
-        ]
+        (device,) = listener.reports['compute-1'].devices
+        assert device.control_address == '0000:01:00.0'
         agents.prepare(daemon_context(), 'compute-1', [handle(uuid='a')])
         assert driver.prepared == {'a'}
         driver.refusals['b'] = refusal('The card is busy.')
@@ -154,7 +132,6 @@ def test_start_reports_devices_and_serves_calls(
     finally:
         service.stop()
         service.wait()
-        bus.cleanup()
 
 
 def test_services_implement_each_method_of_interface(
@@ -183,16 +160,6 @@ def test_stop_makes_agent_unreachable(
     with pytest.raises(HostAway):
         connect_agents(bus, 0.1).prepare(daemon_context(), 'compute-1', [handle()])
     assert driver.prepared == set()
-
-
-def test_start_without_conductor_scans_and_stops(
-    driver: PreparingDriver, build_service: Start
-) -> None:
-    service = build_service(scripted=driver)
-    service.start()
-    service.stop()
-    service.wait()
-    assert driver.scan_count == 1
 
 
 def test_stop_without_start_does_nothing(
@@ -231,14 +198,10 @@ def test_start_without_conductor_rebuilds_handles(
 
 
 def test_stop_interrupts_start_waiting_for_driver(
-    rebooted_driver: ForgetfulDriver, conf: cfg.ConfigOpts, tmp_path: Path
+    rebooted_driver: ForgetfulDriver, build_service: Start
 ) -> None:
     rebooted_driver.slow = 10**9
-    resources = AgentResources(
-        Host('compute-1', tmp_path), {'scripted': rebooted_driver}, tmp_path / 'state'
-    )
-    intervals = AgentIntervals(3600.0, 3600.0, 60.0, 3600.0, recovery_patience=3600.0)
-    service = AgentService(transport.connect(conf), resources, intervals)
+    service = build_service(patience=3600.0, scripted=rebooted_driver)
     starting = threading.Thread(target=service.start)
     starting.start()
     service.stop()
@@ -317,29 +280,21 @@ _CHANGES: dict[str, Callable[[Agents], object]] = {
 @pytest.mark.parametrize('change', _CHANGES)
 def test_change_of_device_during_clean_is_postponed(
     change: str,
-    conf: cfg.ConfigOpts,
+    agents: Agents,
     listener: RecordingConductor,
+    build_service: Start,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The components of an agent share one table of locks."""
-    monkeypatch.setattr(service_module, 'DeviceLocks', lambda: DeviceLocks(0.01))
     driver = _VersatileDriver(_HOST, {})
     driver.results = [discovery_result()]
     driver.blocks['erase'] = threading.Event()
     images = tmp_path / 'images'
     cache = ImageCache(images, FakeGlance(), largest=LARGEST, capacity=LARGEST)
-    resources = AgentResources(
-        Host('compute-1', tmp_path),
-        {'scripted': driver},
-        tmp_path / 'state',
-        BitstreamStore(cache, LoadedBitstreams(images)),
-    )
-    intervals = AgentIntervals(3600.0, 3600.0, 60.0, 3600.0, recovery_patience=0.0)
-    service = AgentService(transport.connect(conf), resources, intervals)
-    service.start()
-    bus = transport.connect(conf)
-    agents = connect_agents(bus, _TIMEOUT)
+    store = BitstreamStore(cache, LoadedBitstreams(images))
+    service = build_service(store, scripted=driver)
+    with patch.object(service_module, 'DeviceLocks', lambda: DeviceLocks(0.01)):
+        service.start()
     try:
         assert listener.reported.wait(_TIMEOUT)
         order = CleanOrder(1, handle(uuid='b'))
@@ -355,4 +310,3 @@ def test_change_of_device_during_clean_is_postponed(
         driver.blocks['erase'].set()
         service.stop()
         service.wait()
-        bus.cleanup()

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures: an empty host and a function that adds PCI functions to it."""
+"""Fixtures: an empty host, functions that add to it, and its privileged process."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cyborg_lite.drivers.host import privileged
 from cyborg_lite.drivers.host.sysfs import Host
 from tests.hosts import sysfs_device
 from tests.hosts.sysfs_device import Plug
@@ -49,3 +52,14 @@ def make(tmp_path: Path) -> MakeBench:
         return VgpuBench(tmp_path, name, *rules, timeout=timeout)
 
     return build
+
+
+@pytest.fixture
+def as_root(tmp_path: Path) -> Iterator[None]:
+    """Let this process act as the privileged one, which would need root."""
+    context: Any = privileged.CONTEXT  # the library has no types
+    context.set_client_mode(False)
+    privileged.set_root(str(tmp_path))
+    yield
+    context.set_client_mode(True)
+    privileged.set_root('/')

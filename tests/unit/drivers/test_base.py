@@ -31,15 +31,6 @@ def test_drivers_init_reads_no_file(
     assert bool(paths) is (driver_class is not FakeDriver)
 
 
-@pytest.mark.parametrize('driver_class', SHIPPED)
-def test_drivers_default_options_discover(
-    driver_class: type[Driver], host: Host
-) -> None:
-    defaults = {option.dest: option.default for option in driver_class.OPTIONS}
-    results = list(driver_class(host, defaults).discover())
-    assert bool(results) is (driver_class is FakeDriver)  # the host has no hardware
-
-
 def test_whole_card_handle_does_not_need_host(host: Host) -> None:
     sysfs_tree.build('t4-mdev', host.root)
     results = NvidiaGpu(host, {'offer_without_reset': False}).discover()

@@ -53,7 +53,7 @@ def add_process(root: Path, number: int, mounts: str) -> None:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Iterator[Path]:
+def root(tmp_path: Path, as_root: None) -> Path:
     """Build a host with a free drive that has a partition."""
     for directory, number in ((_DISK, '259:0'), (_PART, '259:1')):
         (tmp_path / directory / 'holders').mkdir(parents=True)
@@ -73,12 +73,7 @@ def root(tmp_path: Path) -> Iterator[Path]:
         write(tmp_path / 'usr/sbin' / name, f'#!/bin/sh\necho "$*" >> {tmp_path}/calls')
         (tmp_path / 'usr/sbin' / name).chmod(0o755)
     write(tmp_path / privileges.DIRECTORY / 'nvme_driver.conf', _LINES)
-    context: Any = privileged.CONTEXT  # the library has no types
-    context.set_client_mode(False)
-    privileged.set_root(str(tmp_path))
-    yield tmp_path
-    context.set_client_mode(True)
-    privileged.set_root('/')
+    return tmp_path
 
 
 def check_refused(root: Path, reason: str) -> None:

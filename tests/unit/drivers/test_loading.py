@@ -65,18 +65,6 @@ def test_load_import_error_raises_configuration_error(
         loading.load_drivers(['fake_driver'], _HOST, parse(''))
 
 
-def test_load_reads_section_of_driver(parse: Parse, tmp_path: Path) -> None:
-    conf = parse('[nvidia_gpu_driver]\noffer_without_reset = true\n')
-    loading.load_drivers(['nvidia_gpu_driver'], _HOST, conf)
-    assert conf.nvidia_gpu_driver.offer_without_reset is True
-
-
-def test_load_invalid_option_raises(parse: Parse) -> None:
-    conf = parse('[nvidia_gpu_driver]\noffer_without_reset = perhaps\n')
-    with pytest.raises(ConfigurationError, match='perhaps'):
-        loading.load_drivers(['nvidia_gpu_driver'], _HOST, conf)
-
-
 def test_load_reads_cyborg_sections(parse: Parse) -> None:
     conf = parse(
         '[gpu_devices]\nenabled_vgpu_types = nvidia-35, nvidia-36\n'

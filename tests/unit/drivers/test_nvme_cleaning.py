@@ -17,6 +17,7 @@ from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from tests.hosts import mount_tables, sysfs_tree
 from tests.hosts.nvme_tools import NvmeTools
 from tests.hosts.privileged_process import PRIVILEGES
+from tests.hosts.scans import find_device
 
 _BOOT, _FREE = '0000:c1:00.0', '0000:c2:00.0'
 _AUTO = CleanMethod.AUTO
@@ -124,9 +125,7 @@ def test_driver_declares_policy_and_erases(drive: PciFunction) -> None:
     options = {'offer_without_reset': False, 'drives': ['*'], 'cleaning': 'one-time'}
     driver = NvmeDrive(drive.host, options)
     driver.cleaner = NvmeCleaner(tools, _AUTO)
-    results = {result.address: result.device for result in driver.discover()}
-    device = results[_FREE]
-    assert device is not None
+    device = find_device(driver, _FREE)
     (handle,) = device.root.handles
     assert handle.cleaning is CleaningPolicy.ONE_TIME
     unit = AllocatedHandle('u', '', 'h', device.root.name, 'X', _FREE, _FREE, 'PCI')

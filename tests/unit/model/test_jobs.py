@@ -8,28 +8,10 @@ from cyborg_lite.errors.jobs import InvalidJobPayload
 from cyborg_lite.model.jobs import (
     BindPayload,
     NewJob,
-    PlacementSyncPayload,
     add_bind_generation,
     read_bind_generation,
 )
 from cyborg_lite.model.operations import OperationKind
-
-BIND = BindPayload('instance', ('arq-1', 'arq-2'), ('provider',), 'project', 3)
-
-
-def test_bind_payload_has_stable_keys() -> None:
-    assert codec.dump(BIND) == {
-        'instance_uuid': 'instance',
-        'arq_uuids': ['arq-1', 'arq-2'],
-        'provider_uuids': ['provider'],
-        'project_id': 'project',
-        'generation': 3,
-    }
-
-
-def test_payload_omits_default_values() -> None:
-    assert codec.dump(PlacementSyncPayload('compute-1')) == {'hostname': 'compute-1'}
-    assert 'generation' not in codec.dump(BindPayload('instance', (), ()))
 
 
 def test_add_bind_generation_returns_changed_copy() -> None:

@@ -1,27 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of groups of handles that one instance gets together."""
 
-import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cyborg_lite.agent.arqs.preparation import Preparation
-from cyborg_lite.agent.devices.device_locks import DeviceLocks
-from cyborg_lite.agent.inventory.discovery import Discovery
-from cyborg_lite.agent.state.cache import Cache
-from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
+from tests.builders.agent_parts import AgentParts
 from tests.doubles.drivers import PreparingDriver, discovery_result, handle, refusal
+from tests.doubles.rebootable_host import boot
 
 CARDS = tuple(f'0000:0{number}:00.0' for number in range(1, 5))
-
-
-PLAIN_CARD = '0000:09:00.0'
 
 
 class FabricDriver(PreparingDriver):
@@ -31,8 +23,6 @@ class FabricDriver(PreparingDriver):
         super().__init__(host, {})
         self.results = [discovery_result(address) for address in CARDS]
         self.calls: list[tuple[str, tuple[str, ...]]] = []
-        self.may_return = threading.Event()
-        self.may_return.set()
         self.failure: Exception | None = None  # of ``activate``
 
     def find_group(self, handle: AllocatedHandle) -> str:
@@ -50,7 +40,6 @@ class FabricDriver(PreparingDriver):
 
     def _record(self, name: str, members: Iterable[AllocatedHandle]) -> None:
         self.calls.append((name, tuple(member.uuid for member in members)))
-        self.may_return.wait()
 
 
 class Site:
@@ -58,28 +47,16 @@ class Site:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.boot('first')
+        boot(root, 'first')
         self.host = Host('compute-1', root)
         self.driver = FabricDriver(self.host)
-        self.plain_driver = PreparingDriver(self.host, {})
-        result = replace(discovery_result(PLAIN_CARD), driver='plain')
-        self.plain_driver.results = [result]
         self.restart()
-
-    def boot(self, boot_id: str) -> None:
-        directory = self.root / 'proc/sys/kernel/random'
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / 'boot_id').write_text(boot_id)
 
     def restart(self) -> None:
         """Start a new process of the agent."""
-        self.cache, journal = Cache(self.root / 'state'), Journal(self.root / 'state')
-        self.cache.open()
-        journal.open()
-        drivers = {'scripted': self.driver, 'plain': self.plain_driver}
-        discovery = Discovery(self.host, drivers, 60.0)
-        discovery.scan()
-        self.preparation = Preparation(discovery, self.cache, journal, DeviceLocks())
+        drivers = {'scripted': self.driver}
+        parts = AgentParts(self.host, drivers, self.root / 'state')
+        self.cache, self.preparation = parts.cache, parts.preparation
 
 
 @pytest.fixture
@@ -126,7 +103,7 @@ def test_late_repetition_with_failing_activation_keeps_group(site: Site) -> None
 
 def test_rebuild_activates_group_after_last_member(site: Site) -> None:
     site.preparation.prepare(PAIR)
-    site.boot('second')
+    boot(site.root, 'second')
     site.restart()
     site.preparation.rebuild(PAIR[0])
     assert site.driver.calls == [CALL]

@@ -9,14 +9,10 @@ from typing import Final
 import pytest
 
 from cyborg_lite.agent.arqs.handle_repair import HandleRepair
-from cyborg_lite.agent.arqs.preparation import Preparation
-from cyborg_lite.agent.devices.device_locks import DeviceLocks
-from cyborg_lite.agent.inventory.discovery import Discovery
-from cyborg_lite.agent.state.cache import Cache
-from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import HostEventKind
+from tests.builders.agent_parts import AgentParts
 from tests.doubles.drivers import (
     PreparingDriver,
     ScriptedDriver,
@@ -27,6 +23,7 @@ from tests.doubles.drivers import (
 
 CARD: Final = '0000:01:00.0'
 OTHER_CARD: Final = '0000:02:00.0'
+HOST: Final = Host('compute-1', Path('/nowhere'))
 
 
 class CheckingDriver(PreparingDriver):
@@ -39,28 +36,33 @@ class CheckingDriver(PreparingDriver):
         return handle.uuid in self.prepared
 
 
-class RepairContext:
+class RepairContext(AgentParts):
     """Components of the agent with two prepared handles."""
 
     def __init__(
         self,
-        cache: Cache,
-        journal: Journal,
-        driver: ScriptedDriver,
+        state_path: Path,
+        driver: ScriptedDriver | None = None,
         longest_wait: float = 60.0,
     ) -> None:
+        """Build the components.
+
+        :param driver: None: a driver that checks handles
+        """
+        self.driver = CheckingDriver(HOST, {})
+        driver = driver or self.driver
         driver.results = [discovery_result(CARD), discovery_result(OTHER_CARD)]
-        discovery = Discovery(
-            Host('compute-1', Path('/nowhere')), {'scripted': driver}, 60.0
-        )
-        discovery.scan()
-        self.driver, self.journal = driver, journal
-        self.locks = DeviceLocks(longest_wait)
-        self.preparation = Preparation(discovery, cache, journal, self.locks)
+        super().__init__(HOST, {'scripted': driver}, state_path, longest_wait)
         self.stopping = threading.Event()
-        self.repair = HandleRepair(self.preparation, cache, journal, self.stopping)
+        self.repair = HandleRepair(
+            self.preparation, self.cache, self.journal, self.stopping
+        )
         self.preparation.prepare([handle(CARD, 'a'), handle(CARD, 'b')])
         self.acknowledge()
+
+    def adopt(self, *handles: AllocatedHandle) -> None:
+        self.repair.adopt_later(handles)
+        self.repair.adopt_unknown()
 
     def acknowledge(self) -> list[tuple[str, str]]:
         """Acknowledge all events; return the kind and ARQ of each new event."""
@@ -71,82 +73,59 @@ class RepairContext:
 
 
 @pytest.fixture
-def driver() -> CheckingDriver:
-    return CheckingDriver(Host('compute-1', Path('/nowhere')), {})
+def context(tmp_path: Path) -> RepairContext:
+    return RepairContext(tmp_path)
 
 
-@pytest.fixture
-def context(cache: Cache, journal: Journal, driver: CheckingDriver) -> RepairContext:
-    return RepairContext(cache, journal, driver)
-
-
-def test_repair_handles_lost_handle_is_rebuilt(
-    context: RepairContext, driver: CheckingDriver
-) -> None:
-    driver.prepared.remove('b')
+def test_repair_handles_lost_handle_is_rebuilt(context: RepairContext) -> None:
+    context.driver.prepared.remove('b')
     for _ in range(2):
         context.repair.repair_handles()
-    assert driver.prepared == {'a', 'b'}
+    assert context.driver.prepared == {'a', 'b'}
     assert context.acknowledge() == [(HostEventKind.REBUILT, 'arq-of-b')]
 
 
 @pytest.mark.parametrize('error', [refusal(), RuntimeError('a mistake')])
 def test_repair_handles_failure_is_reported_once_and_retried(
-    context: RepairContext, driver: CheckingDriver, error: Exception
+    context: RepairContext, error: Exception
 ) -> None:
-    driver.prepared.clear()
-    driver.refusals['a'] = error
+    context.driver.prepared.clear()
+    context.driver.refusals['a'] = error
     for _ in range(3):
         context.repair.repair_handles()
-    assert driver.prepared == {'b'}
+    assert context.driver.prepared == {'b'}
     assert context.acknowledge() == [
         (HostEventKind.REBUILT, 'arq-of-b'),
         (HostEventKind.NOT_REBUILT, 'arq-of-a'),
     ]
-    driver.refusals.clear()
+    context.driver.refusals.clear()
     context.repair.repair_handles()
-    assert driver.prepared == {'a', 'b'}
+    assert context.driver.prepared == {'a', 'b'}
     assert context.acknowledge() == [(HostEventKind.REBUILT, 'arq-of-a')]
 
 
-def test_repair_handles_released_handle_stays_released(
-    context: RepairContext, driver: CheckingDriver
-) -> None:
-    context.preparation.release([handle(CARD, 'a')])
+def test_repair_handles_unprepared_handle_is_skipped(context: RepairContext) -> None:
+    context.cache.add_handles([handle(CARD, 'c')])
     context.repair.repair_handles()
-    assert driver.prepared == {'b'}
+    assert context.driver.prepared == {'a', 'b'}
 
 
-def test_repair_handles_unprepared_handle_is_skipped(
-    context: RepairContext, cache: Cache, driver: CheckingDriver
-) -> None:
-    cache.add_handles([handle(CARD, 'c')])
+def test_repair_handles_of_earlier_boot_is_skipped(context: RepairContext) -> None:
+    context.driver.prepared.clear()
+    context.cache.mark_prepared(['a', 'b'], 'an earlier boot')
     context.repair.repair_handles()
-    assert driver.prepared == {'a', 'b'}
+    assert (context.driver.prepared, context.acknowledge()) == (set(), [])
 
 
-def test_repair_handles_of_earlier_boot_is_skipped(
-    context: RepairContext, cache: Cache, driver: CheckingDriver
-) -> None:
-    driver.prepared.clear()
-    cache.mark_prepared(['a', 'b'], 'an earlier boot')
-    context.repair.repair_handles()
-    assert (driver.prepared, context.acknowledge()) == (set(), [])
-
-
-def test_repair_handles_without_check_ability_is_skipped(
-    cache: Cache, journal: Journal
-) -> None:
-    driver = PreparingDriver(Host('compute-1', Path('/nowhere')), {})
-    context = RepairContext(cache, journal, driver)
+def test_repair_handles_without_check_ability_is_skipped(tmp_path: Path) -> None:
+    driver = PreparingDriver(HOST, {})
+    context = RepairContext(tmp_path, driver)
     driver.prepared.clear()
     context.repair.repair_handles()
     assert driver.prepared == set()
 
 
-def test_run_repairs_at_start_and_on_wake_until_stopped(
-    context: RepairContext, driver: CheckingDriver
-) -> None:
+def test_run_repairs_at_start_and_on_wake_until_stopped(context: RepairContext) -> None:
     repairs = threading.Semaphore(0)
     repair = context.repair.repair_handles
 
@@ -167,99 +146,85 @@ def test_run_repairs_at_start_and_on_wake_until_stopped(
     assert not loop.is_alive()
 
 
-def test_repair_handles_busy_device_is_neither_lost_nor_awaited(
-    cache: Cache, journal: Journal, driver: CheckingDriver
-) -> None:
+def test_repair_handles_busy_device_is_neither_lost_nor_awaited(tmp_path: Path) -> None:
     """A driver call that does not return must not delay the other devices."""
-    context = RepairContext(cache, journal, driver, longest_wait=0.01)
+    context = RepairContext(tmp_path, longest_wait=0.01)
     context.preparation.prepare([handle(OTHER_CARD, 'c')])
     context.acknowledge()
-    driver.prepared.clear()
+    context.driver.prepared.clear()
     with context.locks.lock(CARD):
         context.repair.repair_handles()
-    assert driver.prepared == {'c'}
+    assert context.driver.prepared == {'c'}
     assert context.acknowledge() == [(HostEventKind.REBUILT, 'arq-of-c')]
     context.repair.repair_handles()
-    assert driver.prepared == {'a', 'b', 'c'}
+    assert context.driver.prepared == {'a', 'b', 'c'}
 
 
 def test_release_abandoned_ignores_handle_that_was_released(
-    context: RepairContext, driver: CheckingDriver, caplog: pytest.LogCaptureFixture
+    context: RepairContext, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A cleaning run of the unit may run, and the driver must not touch the unit."""
     context.repair.release_later([handle(CARD, 'a'), handle(CARD, 'b')])
     context.preparation.release([handle(CARD, 'a')])
-    driver.refusals['a'] = refusal()
+    context.driver.refusals['a'] = refusal()
     context.repair.release_abandoned()
-    assert driver.prepared == set()
+    assert context.driver.prepared == set()
     assert 'Cannot release' not in caplog.text
 
 
-def test_adopt_unknown_stores_prepared_handle(
-    context: RepairContext, driver: CheckingDriver, cache: Cache
-) -> None:
+def test_adopt_unknown_stores_prepared_handle(context: RepairContext) -> None:
     """The agent has lost its state; it repairs the handle from now on."""
-    cache.remove_handles(['a', 'b'])
-    context.repair.adopt_later([handle(CARD, 'a')])
-    context.repair.adopt_unknown()
-    assert cache.handles.keys() == {'a'}
-    driver.prepared.clear()
+    context.cache.remove_handles(['a', 'b'])
+    context.adopt(handle(CARD, 'a'))
+    assert context.cache.handles.keys() == {'a'}
+    context.driver.prepared.clear()
     context.repair.repair_handles()
-    assert driver.prepared == {'a'}
+    assert context.driver.prepared == {'a'}
 
 
-def test_adopt_unknown_stores_handle_without_preparation(
-    cache: Cache, journal: Journal
-) -> None:
-    driver = ScriptedDriver(Host('compute-1', Path('/nowhere')), {})
-    context = RepairContext(cache, journal, driver)
-    cache.remove_handles(['a', 'b'])
-    context.repair.adopt_later([handle(CARD, 'a')])
-    context.repair.adopt_unknown()
-    assert cache.handles.keys() == {'a'}
+def test_adopt_unknown_stores_handle_without_preparation(tmp_path: Path) -> None:
+    driver = ScriptedDriver(HOST, {})
+    context = RepairContext(tmp_path, driver)
+    context.cache.remove_handles(['a', 'b'])
+    context.adopt(handle(CARD, 'a'))
+    assert context.cache.handles.keys() == {'a'}
     assert context.acknowledge() == []
 
 
-def test_adopt_unknown_reports_handle_that_host_lacks(
-    context: RepairContext, driver: CheckingDriver, cache: Cache
-) -> None:
+def test_adopt_unknown_reports_handle_that_host_lacks(context: RepairContext) -> None:
     """A guest may run: the handle is not prepared again."""
-    cache.remove_handles(['a', 'b'])
-    driver.prepared.clear()
+    context.cache.remove_handles(['a', 'b'])
+    context.driver.prepared.clear()
     for _ in range(2):
-        context.repair.adopt_later([handle(CARD, 'a')])
-        context.repair.adopt_unknown()
-    assert (driver.prepared, cache.handles) == (set(), {})
+        context.adopt(handle(CARD, 'a'))
+    assert (context.driver.prepared, context.cache.handles) == (set(), {})
     assert context.acknowledge() == [(HostEventKind.NOT_REBUILT, 'arq-of-a')]
 
 
 def test_repair_and_adopt_change_nothing_while_driver_is_silent(
-    context: RepairContext, driver: CheckingDriver, cache: Cache
+    context: RepairContext,
 ) -> None:
     """The agent takes a handle neither as lost nor as prepared."""
-    cache.remove_handles(['a'])
-    driver.prepared.clear()
-    driver.is_silent = True
+    context.cache.remove_handles(['a'])
+    context.driver.prepared.clear()
+    context.driver.is_silent = True
     for _ in range(2):
-        context.repair.adopt_later([handle(CARD, 'a')])
-        context.repair.adopt_unknown()
+        context.adopt(handle(CARD, 'a'))
         context.repair.repair_handles()
-    assert (driver.prepared, set(cache.handles)) == (set(), {'b'})
+    assert (context.driver.prepared, set(context.cache.handles)) == (set(), {'b'})
     assert context.acknowledge() == [(HostEventKind.NOT_REBUILT, 'arq-of-a')]
-    driver.is_silent = False
-    driver.prepared.add('a')
-    context.repair.adopt_later([handle(CARD, 'a')])
-    context.repair.adopt_unknown()
+    context.driver.is_silent = False
+    context.driver.prepared.add('a')
+    context.adopt(handle(CARD, 'a'))
     context.repair.repair_handles()
-    assert (driver.prepared, set(cache.handles)) == ({'a', 'b'}, {'a', 'b'})
+    assert context.driver.prepared == set(context.cache.handles) == {'a', 'b'}
 
 
 def test_adopt_unknown_ignores_handle_released_meanwhile(
-    context: RepairContext, driver: CheckingDriver, cache: Cache
+    context: RepairContext,
 ) -> None:
     released = replace(handle(CARD, 'a'), generation=3)
     context.preparation.release([released])
-    driver.prepared.add('a')
-    context.repair.adopt_later([released])
-    context.repair.adopt_unknown()
-    assert 'a' not in cache.handles
+    context.driver.prepared.add('a')
+    context.adopt(released)
+    assert 'a' not in context.cache.handles

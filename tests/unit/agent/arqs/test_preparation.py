@@ -33,33 +33,58 @@ _HOST = Host('compute-1', Path('/nonexistent'))
 _FIRST, _SECOND = '0000:01:00.0', '0000:02:00.0'
 
 
+class _EventfulDriver(PreparingDriver):
+    """Driver during whose calls for one handle something else happens."""
+
+    def __init__(self) -> None:
+        super().__init__(_HOST, {})
+        self.results = [discovery_result(_FIRST), discovery_result(_SECOND)]
+        # What happens before a preparation and during a release, by handle.
+        self.before: dict[str, Callable[[], object]] = {}
+        self.meanwhile: dict[str, Callable[[], object]] = {}
+
+    def prepare(self, handle: AllocatedHandle) -> None:
+        self.before.get(handle.uuid, list)()
+        super().prepare(handle)
+
+    def release(self, handle: AllocatedHandle) -> None:
+        super().release(handle)
+        self.meanwhile.get(handle.uuid, list)()
+
+
 @pytest.fixture
-def driver() -> PreparingDriver:
-    driver = PreparingDriver(_HOST, {})
-    driver.results = [discovery_result(_FIRST), discovery_result(_SECOND)]
-    return driver
+def driver() -> _EventfulDriver:
+    return _EventfulDriver()
 
 
 class Prepare(Protocol):
-    def __call__(self, **drivers: Driver) -> Preparation: ...
+    def __call__(
+        self, *, cache: Cache = ..., locks: DeviceLocks = ..., **drivers: Driver
+    ) -> Preparation: ...
 
 
 @pytest.fixture
 def build_preparation(cache: Cache, journal: Journal) -> Prepare:
     """Return a factory of preparations whose drivers have scanned once."""
 
-    def _build_preparation(**drivers: Driver) -> Preparation:
+    def _build_preparation(
+        *, cache: Cache = cache, locks: DeviceLocks | None = None, **drivers: Driver
+    ) -> Preparation:
         discovery = Discovery(_HOST, drivers, 60.0)
         discovery.scan()
-        return Preparation(discovery, cache, journal, DeviceLocks())
+        return Preparation(discovery, cache, journal, locks or DeviceLocks())
 
     return _build_preparation
 
 
+@pytest.fixture
+def preparation(build_preparation: Prepare, driver: _EventfulDriver) -> Preparation:
+    return build_preparation(scripted=driver)
+
+
 def test_prepare_and_release_are_idempotent(
-    driver: PreparingDriver, journal: Journal, build_preparation: Prepare
+    driver: _EventfulDriver, journal: Journal, preparation: Preparation
 ) -> None:
-    preparation = build_preparation(scripted=driver)
     handles = [handle(_FIRST, 'a'), handle(_SECOND, 'b')]
     for _ in range(2):
         preparation.prepare(handles)
@@ -78,10 +103,9 @@ def with_generation(number: int) -> AllocatedHandle:
 
 
 def test_prepare_after_release_of_same_generation_raises(
-    driver: PreparingDriver, build_preparation: Prepare, cache: Cache
+    driver: _EventfulDriver, preparation: Preparation, cache: Cache
 ) -> None:
     """After a pause the agent may receive stale RPCs out of order."""
-    preparation = build_preparation(scripted=driver)
     preparation.release([with_generation(1)])
     with pytest.raises(DriverError, match='was released before'):
         preparation.prepare([with_generation(1)])
@@ -91,10 +115,9 @@ def test_prepare_after_release_of_same_generation_raises(
 
 
 def test_prepare_released_while_waiting_raises(
-    driver: PreparingDriver, build_preparation: Prepare, monkeypatch: pytest.MonkeyPatch
+    driver: _EventfulDriver, preparation: Preparation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The release of the same generation arrives before the lock is taken."""
-    preparation = build_preparation(scripted=driver)
     find_driver = Discovery.find_driver
 
     def release_and_find(discovery: Discovery, address: str) -> Driver | None:
@@ -109,9 +132,8 @@ def test_prepare_released_while_waiting_raises(
 
 
 def test_release_older_generation_is_ignored(
-    driver: PreparingDriver, build_preparation: Prepare, cache: Cache
+    driver: _EventfulDriver, preparation: Preparation, cache: Cache
 ) -> None:
-    preparation = build_preparation(scripted=driver)
     preparation.prepare([with_generation(2)])
     preparation.release([with_generation(1)])
     with pytest.raises(DriverError, match='was released before'):
@@ -139,13 +161,11 @@ class _PausedCache(Cache):
 
 
 def test_prepare_between_check_and_entry_keeps_newer_generation(
-    driver: PreparingDriver, journal: Journal, tmp_path: Path
+    driver: _EventfulDriver, build_preparation: Prepare, tmp_path: Path
 ) -> None:
     """A stale call must not overwrite the intent of a newer one."""
     cache = _PausedCache(tmp_path)
-    discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
-    discovery.scan()
-    preparation = Preparation(discovery, cache, journal, DeviceLocks())
+    preparation = build_preparation(cache=cache, scripted=driver)
 
     def prepare_stale() -> None:
         with contextlib.suppress(DriverError):
@@ -170,24 +190,20 @@ class _OvertakenCache(Cache):
 
 
 def test_prepare_overtaken_keeps_intent_of_newer_generation(
-    driver: PreparingDriver, journal: Journal, tmp_path: Path
+    driver: _EventfulDriver, build_preparation: Prepare, tmp_path: Path
 ) -> None:
     """The cleanup of the stale call must not remove what the newer one stored."""
     cache = _OvertakenCache(tmp_path)
-    discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
-    discovery.scan()
+    preparation = build_preparation(cache=cache, scripted=driver)
     with pytest.raises(DriverError, match='was released before'):
-        Preparation(discovery, cache, journal, DeviceLocks()).prepare(
-            [with_generation(1)]
-        )
+        preparation.prepare([with_generation(1)])
     assert cache.handles['a'].handle.generation == 2
 
 
 def test_prepare_after_failure_accepts_same_generation(
-    driver: PreparingDriver, build_preparation: Prepare
+    driver: _EventfulDriver, preparation: Preparation
 ) -> None:
     """The handles stay allocated to the ARQ after the failed call."""
-    preparation = build_preparation(scripted=driver)
     driver.refusals['b'] = RuntimeError('a mistake')
     handles = [with_generation(1), handle(_FIRST, 'b')]
     with pytest.raises(RuntimeError):
@@ -199,12 +215,11 @@ def test_prepare_after_failure_accepts_same_generation(
 
 @pytest.mark.parametrize('failure', [refusal(), RuntimeError('a mistake')])
 def test_prepare_failure_releases_only_handles_of_call(
-    driver: PreparingDriver,
+    driver: _EventfulDriver,
     cache: Cache,
     failure: Exception,
-    build_preparation: Prepare,
+    preparation: Preparation,
 ) -> None:
-    preparation = build_preparation(scripted=driver)
     preparation.prepare([handle(_FIRST, 'earlier')])
     driver.refusals['b'] = failure
     with pytest.raises(type(failure)):
@@ -214,12 +229,11 @@ def test_prepare_failure_releases_only_handles_of_call(
 
 @pytest.mark.parametrize('failure', [refusal(), RuntimeError('a mistake')])
 def test_release_failure_releases_remaining_handles(
-    driver: PreparingDriver,
+    driver: _EventfulDriver,
     cache: Cache,
     failure: Exception,
-    build_preparation: Prepare,
+    preparation: Preparation,
 ) -> None:
-    preparation = build_preparation(scripted=driver)
     handles = [handle(_FIRST, uuid) for uuid in 'abc']
     preparation.prepare(handles)
     driver.refusals['a'] = failure
@@ -240,16 +254,16 @@ def test_prepare_driver_without_preparation_is_not_called(
 
 
 def test_missing_device_is_released_but_not_prepared(
-    driver: PreparingDriver, build_preparation: Prepare
+    preparation: Preparation,
 ) -> None:
-    preparation, missing = build_preparation(scripted=driver), handle('0000:09:00.0')
+    missing = handle('0000:09:00.0')
     preparation.release([missing])
     with pytest.raises(DeviceGone):
         preparation.prepare([missing])
 
 
 def test_unavailable_driver_raises_driver_error(
-    driver: PreparingDriver, build_preparation: Prepare
+    driver: _EventfulDriver, build_preparation: Prepare
 ) -> None:
     driver.failure = OSError('not now')
     preparation = build_preparation(scripted=driver)
@@ -259,95 +273,27 @@ def test_unavailable_driver_raises_driver_error(
         assert not isinstance(caught.value, DeviceGone)
 
 
-class _ConcurrentDriver(PreparingDriver):
-    """Driver whose ``prepare`` waits for a second caller, up to a timeout."""
-
-    def __init__(self, host: Host, timeout: float) -> None:
-        super().__init__(host, {})
-        self.concurrent_calls = 0
-        self._barrier = threading.Barrier(2, timeout=timeout)
-
-    def prepare(self, handle: AllocatedHandle) -> None:
-        with contextlib.suppress(threading.BrokenBarrierError):
-            self._barrier.wait()
-            self.concurrent_calls += 1
-        super().prepare(handle)
-
-
-def _prepare_concurrently(
-    preparation: Preparation, handles: list[AllocatedHandle]
-) -> None:
-    threads = [
-        threading.Thread(target=preparation.prepare, args=([item],)) for item in handles
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def test_prepare_different_devices_runs_concurrently(
-    build_preparation: Prepare,
-) -> None:
-    driver = _ConcurrentDriver(_HOST, timeout=30.0)
-    driver.results = [discovery_result(_FIRST), discovery_result(_SECOND)]
-    _prepare_concurrently(
-        build_preparation(scripted=driver), [handle(_FIRST, 'a'), handle(_SECOND, 'b')]
-    )
-    assert driver.prepared == {'a', 'b'}
-    assert driver.concurrent_calls == 2
-
-
-def test_prepare_same_device_runs_serially(build_preparation: Prepare) -> None:
-    driver = _ConcurrentDriver(_HOST, timeout=0.5)
-    driver.results = [discovery_result(_FIRST)]
-    _prepare_concurrently(
-        build_preparation(scripted=driver), [handle(_FIRST, 'a'), handle(_FIRST, 'b')]
-    )
-    assert driver.prepared == {'a', 'b'}
-    assert driver.concurrent_calls == 0
-
-
 # --- cache and journal ---
 
 
-class _WatchedDriver(PreparingDriver):
-    """Driver that records the cached handles at each call."""
-
-    def __init__(self, cache: Cache) -> None:
-        super().__init__(_HOST, {})
-        self.results = [discovery_result(_FIRST)]
-        self.snapshots: list[dict[str, str | None]] = []
-        self._cache = cache
-
-    def prepare(self, handle: AllocatedHandle) -> None:
-        self.snapshots.append(
-            {
-                uuid: handle_state.boot_id
-                for uuid, handle_state in self._cache.handles.items()
-            }
-        )
-        super().prepare(handle)
-
-
 def test_prepare_caches_handles_before_driver_call(
-    cache: Cache, build_preparation: Prepare
+    driver: _EventfulDriver, cache: Cache, preparation: Preparation
 ) -> None:
     """After a crash the agent recognizes its own leftovers."""
-    driver = _WatchedDriver(cache)
-    build_preparation(scripted=driver).prepare(
-        [handle(_FIRST, 'a'), handle(_FIRST, 'b')]
-    )
-    assert driver.snapshots[0] == {'a': None, 'b': None}
-    assert {
-        uuid: handle_state.boot_id for uuid, handle_state in cache.handles.items()
-    } == {'a': '', 'b': ''}
+
+    def list_boots() -> dict[str, str | None]:
+        return {uuid: entry.boot_id for uuid, entry in cache.handles.items()}
+
+    snapshots: list[dict[str, str | None]] = []
+    driver.before['a'] = lambda: snapshots.append(list_boots())
+    preparation.prepare([handle(_FIRST, 'a'), handle(_FIRST, 'b')])
+    assert snapshots == [{'a': None, 'b': None}]
+    assert list_boots() == {'a': '', 'b': ''}
 
 
 def test_rebuild_released_handle_does_nothing(
-    driver: PreparingDriver, cache: Cache, build_preparation: Prepare
+    driver: _EventfulDriver, cache: Cache, preparation: Preparation
 ) -> None:
-    preparation = build_preparation(scripted=driver)
     cache.add_handles([handle(_FIRST, 'a')])
     preparation.release([handle(_FIRST, 'a')])
     preparation.rebuild(handle(_FIRST, 'a'))
@@ -373,7 +319,7 @@ class _ConnectingDriver(PreparingDriver):
 
 
 def test_prepare_names_handles_to_connect(
-    driver: PreparingDriver, build_preparation: Prepare
+    driver: _EventfulDriver, build_preparation: Prepare
 ) -> None:
     driver.results = [discovery_result(_SECOND)]
     connecting = _ConnectingDriver()
@@ -411,97 +357,65 @@ def test_release_has_instance_of_prepare(build_preparation: Prepare) -> None:
     assert driver.released == [bound_handle]
 
 
-class StuckDriver(PreparingDriver):
-    """Driver whose calls for handle ``a`` return when the test ends."""
-
-    def __init__(self) -> None:
-        super().__init__(_HOST, {})
-        self.results = [discovery_result(_FIRST), discovery_result(_SECOND)]
-        self.called, self.over = threading.Event(), threading.Event()
-
-    def prepare(self, handle: AllocatedHandle) -> None:
-        self._wait(handle)
-        super().prepare(handle)
-
-    def release(self, handle: AllocatedHandle) -> None:
-        self._wait(handle)
-        super().release(handle)
-
-    def _wait(self, handle: AllocatedHandle) -> None:
-        if handle.uuid == 'a':
-            self.called.set()
-            self.over.wait()
-
-
-def build_stuck(
-    driver: StuckDriver, cache: Cache, journal: Journal
-) -> tuple[Preparation, threading.Thread]:
-    """Return a preparation with a call that hangs, and the thread of the call."""
-    discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
-    discovery.scan()
-    preparation = Preparation(discovery, cache, journal, DeviceLocks(0.01))
-    handles = [handle(_FIRST, 'a')]
-    thread = threading.Thread(target=lambda: preparation.prepare(handles))
-    thread.start()
-    assert driver.called.wait(20.0)
-    return preparation, thread
-
-
-def test_calls_for_stuck_device_end(cache: Cache, journal: Journal) -> None:
+def test_calls_for_stuck_device_end(
+    driver: _EventfulDriver, cache: Cache, build_preparation: Prepare
+) -> None:
     """Calls without an end would use up the threads of the RPC server."""
-    driver = StuckDriver()
-    preparation, thread = build_stuck(driver, cache, journal)
-    try:
-        with pytest.raises(ServiceUnavailable, match=_FIRST):
-            preparation.prepare([handle(_FIRST, 'a')])
-        preparation.prepare([handle(_SECOND, 'b')])
-        assert driver.prepared == {'b'}
-        with pytest.raises(DriverError, match=_FIRST):
-            preparation.release([handle(_FIRST, 'a'), handle(_SECOND, 'b')])
-        assert driver.prepared == set()
-        assert 'a' in cache.handles  # an object of it may exist
-    finally:
-        driver.over.set()
-        thread.join()
+    called, may_return = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        called.set()
+        may_return.wait()
+
+    driver.before['a'] = hang
+    preparation = build_preparation(locks=DeviceLocks(0.01), scripted=driver)
+    with ThreadPoolExecutor() as executor:
+        executor.submit(preparation.prepare, [handle(_FIRST, 'a')])
+        assert called.wait(20.0)
+        try:
+            with pytest.raises(ServiceUnavailable, match=_FIRST):
+                preparation.prepare([handle(_FIRST, 'a')])
+            preparation.prepare([handle(_SECOND, 'b')])
+            assert driver.prepared == {'b'}
+            with pytest.raises(DriverError, match=_FIRST):
+                preparation.release([handle(_FIRST, 'a'), handle(_SECOND, 'b')])
+            assert driver.prepared == set()
+            assert 'a' in cache.handles  # an object of it may exist
+        finally:
+            may_return.set()
 
 
 # --- calls that overlap ---
 
 
-class _SlowDriver(PreparingDriver):
-    """Driver whose first call for one handle fails when the test says so."""
-
-    def __init__(self, slow: str) -> None:
-        super().__init__(_HOST, {})
-        self.results = [discovery_result(_FIRST), discovery_result(_SECOND)]
-        self.called, self.may_fail = threading.Event(), threading.Event()
-        self._slow = slow
-
-    def prepare(self, handle: AllocatedHandle) -> None:
-        if handle.uuid == self._slow and not self.called.is_set():
-            self.called.set()
-            self.may_fail.wait()
-            raise refusal()
-        super().prepare(handle)
-
-
 @pytest.mark.parametrize('second_card', [_FIRST, _SECOND])
 @pytest.mark.parametrize('slow', ['a', 'b'])
 def test_prepare_repeated_during_failing_call_confirms_all_or_none(
-    slow: str, second_card: str, cache: Cache, build_preparation: Prepare
+    slow: str,
+    second_card: str,
+    driver: _EventfulDriver,
+    cache: Cache,
+    preparation: Preparation,
 ) -> None:
     """The call of the conductor timed out, or another conductor repeats it."""
-    driver = _SlowDriver(slow)
-    preparation = build_preparation(scripted=driver)
+    called, may_fail = threading.Event(), threading.Event()
+
+    def fail_once() -> None:
+        del driver.before[slow]
+        called.set()
+        may_fail.wait()
+        raise refusal()
+
+    driver.before[slow] = fail_once
     handles = [handle(_FIRST, 'a'), handle(second_card, 'b')]
     with ThreadPoolExecutor() as executor:
         first = executor.submit(preparation.prepare, handles)
-        assert driver.called.wait(30.0)
+        assert called.wait(30.0)
         repeated = executor.submit(preparation.prepare, handles)
         # A call that waits for the first one would go on after its failure.
         with contextlib.suppress(TimeoutError):
             repeated.exception(0.5)
-        driver.may_fail.set()
+        may_fail.set()
         assert isinstance(first.exception(), DriverError)
     with pytest.raises(ServiceUnavailable, match=_FIRST):
         repeated.result()
@@ -511,36 +425,15 @@ def test_prepare_repeated_during_failing_call_confirms_all_or_none(
 
 
 def test_prepare_late_repetition_fails_keeps_prepared_handles(
-    driver: PreparingDriver, cache: Cache, build_preparation: Prepare
+    driver: _EventfulDriver, cache: Cache, preparation: Preparation
 ) -> None:
     """The ARQs may be Bound since an earlier call."""
-    preparation = build_preparation(scripted=driver)
     handles = [handle(_FIRST, 'a'), handle(_FIRST, 'b')]
     preparation.prepare(handles)
     driver.refusals['b'] = refusal()
     with pytest.raises(DriverError):
         preparation.prepare(handles)
     assert driver.prepared == set(cache.handles) == {'a', 'b'}
-
-
-class _EventfulDriver(PreparingDriver):
-    """Driver during whose calls for one handle something else happens."""
-
-    def __init__(self, uuid: str) -> None:
-        super().__init__(_HOST, {})
-        self.results = [discovery_result(_FIRST), discovery_result(_SECOND)]
-        self.meanwhile: Callable[[], object] = lambda: None
-        self._uuid = uuid
-
-    def prepare(self, handle: AllocatedHandle) -> None:
-        if handle.uuid == self._uuid:
-            self.meanwhile()
-        super().prepare(handle)
-
-    def release(self, handle: AllocatedHandle) -> None:
-        super().release(handle)
-        if handle.uuid == self._uuid:
-            self.meanwhile()
 
 
 _later_claims = pytest.mark.parametrize(
@@ -554,50 +447,51 @@ _later_claims = pytest.mark.parametrize(
 
 @_later_claims
 def test_prepare_failure_keeps_handle_of_later_claim(
-    later: AllocatedHandle, cache: Cache, build_preparation: Prepare
+    later: AllocatedHandle,
+    driver: _EventfulDriver,
+    cache: Cache,
+    preparation: Preparation,
 ) -> None:
-    driver = _EventfulDriver('b')
-    driver.meanwhile = lambda: cache.add_handles([later])
+    driver.before['b'] = lambda: cache.add_handles([later])
     driver.refusals['b'] = refusal()
     with pytest.raises(DriverError):
-        build_preparation(scripted=driver).prepare(
-            [with_generation(1), handle(_SECOND, 'b')]
-        )
+        preparation.prepare([with_generation(1), handle(_SECOND, 'b')])
     assert driver.prepared == {'a'}
     assert [entry.handle for entry in cache.handles.values()] == [later]
 
 
 @_later_claims
 def test_release_keeps_entry_of_later_claim(
-    later: AllocatedHandle, cache: Cache, build_preparation: Prepare
+    later: AllocatedHandle,
+    driver: _EventfulDriver,
+    cache: Cache,
+    preparation: Preparation,
 ) -> None:
     """The later claim is stored while the driver releases the earlier one."""
-    driver = _EventfulDriver('a')
-    preparation = build_preparation(scripted=driver)
     preparation.prepare([with_generation(1)])
-    driver.meanwhile = lambda: cache.add_handles([later])
+    driver.meanwhile['a'] = lambda: cache.add_handles([later])
     preparation.release([with_generation(1)])
     assert [entry.handle for entry in cache.handles.values()] == [later]
 
 
 @_later_claims
 def test_prepare_does_not_confirm_handle_of_later_claim(
-    later: AllocatedHandle, cache: Cache, build_preparation: Prepare
+    later: AllocatedHandle,
+    driver: _EventfulDriver,
+    cache: Cache,
+    preparation: Preparation,
 ) -> None:
-    driver = _EventfulDriver('b')
-    driver.meanwhile = lambda: cache.add_handles([later])
+    driver.before['b'] = lambda: cache.add_handles([later])
     handles = [with_generation(1), handle(_SECOND, 'b')]
-    confirmed = build_preparation(scripted=driver).prepare(handles)
+    confirmed = preparation.prepare(handles)
     assert [item.uuid for item in confirmed] == ['b']
     assert cache.handles['a'].boot_id is None
 
 
 def test_prepare_does_not_confirm_handle_released_meanwhile(
-    build_preparation: Prepare,
+    driver: _EventfulDriver, preparation: Preparation
 ) -> None:
-    driver = _EventfulDriver('b')
-    preparation = build_preparation(scripted=driver)
-    driver.meanwhile = lambda: preparation.release([with_generation(1)])
+    driver.before['b'] = lambda: preparation.release([with_generation(1)])
     confirmed = preparation.prepare([with_generation(1), handle(_SECOND, 'b')])
     assert [item.uuid for item in confirmed] == ['b']
 
@@ -607,13 +501,12 @@ def test_prepare_does_not_confirm_handle_released_meanwhile(
     [{'generation': 1}, {'generation': 2}, {'uuid': 'another-uuid', 'generation': 0}],
 )
 def test_claim_of_prepared_unit_by_another_arq_changes_nothing(
-    driver: PreparingDriver,
+    driver: _EventfulDriver,
     cache: Cache,
-    build_preparation: Prepare,
+    preparation: Preparation,
     values: dict[str, Any],  # of several types
 ) -> None:
     """A restored database uses generations again, and gives handles other uuids."""
-    preparation = build_preparation(scripted=driver)
     preparation.prepare([with_generation(1)])
     of_other_arq = replace(with_generation(1), arq_uuid='another-arq', **values)
     with pytest.raises(DriverError, match='is prepared for ARQ arq-of-a of instance'):
@@ -625,8 +518,8 @@ def test_claim_of_prepared_unit_by_another_arq_changes_nothing(
 
 
 def test_rebuild_handle_of_earlier_claim_does_nothing(
-    driver: PreparingDriver, cache: Cache, build_preparation: Prepare
+    driver: _EventfulDriver, cache: Cache, preparation: Preparation
 ) -> None:
     cache.add_handles([with_generation(2)])
-    build_preparation(scripted=driver).rebuild(with_generation(1))
+    preparation.rebuild(with_generation(1))
     assert driver.prepared == set()

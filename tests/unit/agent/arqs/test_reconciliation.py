@@ -13,48 +13,39 @@ from tests.doubles.report_receiver import ReportKeeper
 _ADDRESS = '0000:01:00.0'
 
 
-@pytest.fixture
-def released_handles() -> list[AllocatedHandle]:
-    return []
+class Comparison(Reconciliation):
+    """Comparison that records the handles to release and to adopt."""
+
+    def __init__(self, cache: Cache) -> None:
+        self.released: list[AllocatedHandle] = []
+        self.adopted: list[AllocatedHandle] = []
+        super().__init__('compute-1', cache, self.released.extend, self.adopted.extend)
 
 
 @pytest.fixture
-def adopted_handles() -> list[AllocatedHandle]:
-    return []
+def comparison(cache: Cache) -> Comparison:
+    return Comparison(cache)
 
 
-@pytest.fixture
-def comparison(
-    cache: Cache,
-    released_handles: list[AllocatedHandle],
-    adopted_handles: list[AllocatedHandle],
-) -> Reconciliation:
-    return Reconciliation(
-        'compute-1', cache, released_handles.extend, adopted_handles.extend
-    )
-
-
-def test_reconcile_adopts_handles_of_bound_arqs(
-    comparison: Reconciliation, adopted_handles: list[AllocatedHandle]
-) -> None:
+def test_reconcile_adopts_handles_of_bound_arqs(comparison: Comparison) -> None:
     conductor = ReportKeeper()
     conductor.unmentioned = (handle(_ADDRESS, 'a'),)
     comparison.reconcile(conductor.client)
-    assert adopted_handles == [handle(_ADDRESS, 'a')]
+    assert comparison.adopted == [handle(_ADDRESS, 'a')]
 
 
 def test_reconcile_releases_handles_without_arq(
-    comparison: Reconciliation, cache: Cache, released_handles: list[AllocatedHandle]
+    comparison: Comparison, cache: Cache
 ) -> None:
     conductor = ReportKeeper()
     conductor.abandoned = {'b'}
     cache.add_handles([handle(_ADDRESS, 'a'), handle(_ADDRESS, 'b')])
     comparison.reconcile(conductor.client)
-    assert [item.uuid for item in released_handles] == ['b']
+    assert [item.uuid for item in comparison.released] == ['b']
 
 
 def test_reconcile_without_handles_calls_once(
-    comparison: Reconciliation, monkeypatch: pytest.MonkeyPatch
+    comparison: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The conductor may believe that the host has prepared handles."""
     monkeypatch.setattr(reconciliation, '_INTERVAL', -1.0)
@@ -68,7 +59,7 @@ def test_reconcile_without_handles_calls_once(
 
 
 def test_reconcile_with_outdated_list_is_repeated(
-    comparison: Reconciliation, cache: Cache
+    comparison: Comparison, cache: Cache
 ) -> None:
     """A release ends while the conductor compares."""
     conductor = ReportKeeper()
@@ -80,7 +71,7 @@ def test_reconcile_with_outdated_list_is_repeated(
 
 
 def test_reconcile_soon_after_releases(
-    comparison: Reconciliation, cache: Cache, monkeypatch: pytest.MonkeyPatch
+    comparison: Comparison, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reconciliation, '_INTERVAL_OF_RELEASES', -1.0)
     conductor = ReportKeeper()

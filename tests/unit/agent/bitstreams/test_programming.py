@@ -2,7 +2,6 @@
 """Tests of programming: fetch an image, load it into a card, report the result."""
 
 import json
-import threading
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,8 +24,7 @@ from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Hea
 from tests.builders.bitstream_files import IMAGE_ID, OTHER_FUNCTION, bitstream, gbs
 from tests.doubles.drivers import ScriptedDriver, discovery_result
 from tests.doubles.glance import FakeGlance
-from tests.hosts import sysfs_tree
-from tests.hosts.host_tools import FakeTool
+from tests.hosts.kernel import FakeKernel
 from tests.hosts.kernel_regions import LoadOutcome
 
 _CARD = '0000:5e:00.0'
@@ -43,12 +41,9 @@ class FpgaHost:
     """Host with Intel cards and the components of an agent."""
 
     def __init__(self, tmp_path: Path) -> None:
-        self.host = Host('compute-1', tmp_path / 'root')
-        sysfs_tree.build('fpga-intel', self.host.root)
-        directory = (self.host.root / f'sys/bus/pci/devices/{_CARD}').resolve()
-        region = directory / 'fpga_region/region0'
-        manager = region / 'dfl-fme.0/dfl-fme-mgr.0/fpga_manager/fpga0'
-        self.tool = FakeTool(region / 'dfl-port.0/afu_id', manager, OTHER_FUNCTION)
+        kernel = FakeKernel('fpga-intel', tmp_path / 'root')
+        self.host = Host('compute-1', kernel.root, kernel)
+        self.regions = kernel.regions
         self.images = FakeGlance()
         self.images.contents[IMAGE_ID] = gbs()
         self.store_directory = tmp_path / 'images'
@@ -57,7 +52,6 @@ class FpgaHost:
     def restart(self) -> None:
         """Create the components anew, as a restarted agent does."""
         driver = IntelFpga(self.host, _OPTIONS)
-        driver.run_tool = self.tool
         loaded = LoadedBitstreams(self.store_directory, self.host)
         cache = ImageCache(
             self.store_directory, self.images, largest=10_000, capacity=10_000
@@ -99,7 +93,7 @@ def test_program_returns_device_as_reported_later(fpga_host: FpgaHost) -> None:
     assert device.root.attributes[FUNCTION] == OTHER_FUNCTION
     assert device in fpga_host.discovery.report().devices  # without a scan
     assert fpga_host.reported_device == device
-    (command,) = fpga_host.tool.commands
+    (command,) = fpga_host.regions.commands
     assert Path(command[-1]).parent == fpga_host.store_directory
 
 
@@ -126,7 +120,7 @@ def test_program_calls_callback_on_success_and_failure(
     programming = Programming(
         fpga_host.discovery, fpga_host.bitstream_store, DeviceLocks(), callback
     )
-    fpga_host.tool.outcome = outcome
+    fpga_host.regions.outcome = outcome
     with suppress(LoadingFailed):
         programming.program(LoadOrder(_CARD, '', bitstream(gbs())))
     callback.assert_called_once_with()
@@ -134,7 +128,7 @@ def test_program_calls_callback_on_success_and_failure(
 
 def test_program_repeated_load_is_skipped(fpga_host: FpgaHost) -> None:
     assert fpga_host.program() == fpga_host.program()
-    assert len(fpga_host.tool.commands) == 1
+    assert len(fpga_host.regions.commands) == 1
     assert fpga_host.images.fetched == [IMAGE_ID]
 
 
@@ -142,10 +136,10 @@ def test_program_older_order_raises(fpga_host: FpgaHost) -> None:
     """After a pause the agent may receive stale load orders."""
     order = LoadOrder(_CARD, '', bitstream(gbs()))
     fpga_host.programming.program(replace(order, ordered_at=2))
-    before = len(fpga_host.tool.commands)
+    before = len(fpga_host.regions.commands)
     with pytest.raises(DriverError, match='already loaded into'):
         fpga_host.programming.program(replace(order, ordered_at=1))
-    assert len(fpga_host.tool.commands) == before
+    assert len(fpga_host.regions.commands) == before
     fpga_host.programming.program(replace(order, ordered_at=2))
     fpga_host.programming.program(order)
 
@@ -157,21 +151,7 @@ def test_program_mismatching_file_raises_and_is_removed(fpga_host: FpgaHost) -> 
     with pytest.raises(BitstreamRefused, match='The file contains function'):
         fpga_host.programming.program(order)
     assert fpga_host.stored_files == []
-    assert fpga_host.tool.commands == []
-
-
-@pytest.mark.parametrize(
-    'changes', [{'hash_value': 'ab' * 64}, {'size': 10}, {'size': 20_000}]
-)
-def test_program_unfetchable_image_does_not_reach_driver(
-    changes: dict[str, Any], fpga_host: FpgaHost
-) -> None:
-    before = fpga_host.reported_device
-    with pytest.raises(BitstreamRefused):
-        fpga_host.program(**changes)
-    assert fpga_host.tool.commands == []
-    assert fpga_host.stored_files == []
-    assert fpga_host.reported_device == before
+    assert fpga_host.regions.commands == []
 
 
 @pytest.mark.parametrize(
@@ -180,7 +160,7 @@ def test_program_unfetchable_image_does_not_reach_driver(
 def test_program_failed_load_closes_region_after_restart(
     outcome: LoadOutcome, fpga_host: FpgaHost
 ) -> None:
-    fpga_host.tool.outcome = outcome
+    fpga_host.regions.outcome = outcome
     with pytest.raises(LoadingFailed) as caught:
         fpga_host.program()
     for _ in range(2):
@@ -196,10 +176,10 @@ def test_program_failed_load_closes_region_after_restart(
 
 
 def test_program_successful_load_opens_region(fpga_host: FpgaHost) -> None:
-    fpga_host.tool.outcome = LoadOutcome.WRONG_ID
+    fpga_host.regions.outcome = LoadOutcome.WRONG_ID
     with pytest.raises(LoadingFailed):
         fpga_host.program()
-    fpga_host.tool.outcome = LoadOutcome.SUCCESS
+    fpga_host.regions.outcome = LoadOutcome.SUCCESS
     fpga_host.program()
     device = fpga_host.reported_device
     assert (device.health, device.root.reserved) == (Health.OK, 0)
@@ -207,7 +187,7 @@ def test_program_successful_load_opens_region(fpga_host: FpgaHost) -> None:
 
 def test_program_refused_by_tool_changes_nothing(fpga_host: FpgaHost) -> None:
     before = fpga_host.reported_device
-    fpga_host.tool.outcome = LoadOutcome.REFUSED
+    fpga_host.regions.outcome = LoadOutcome.REFUSED
     with pytest.raises(DriverError):
         fpga_host.program()
     assert fpga_host.reported_device == before
@@ -222,7 +202,7 @@ def test_program_reports_topology_until_function_is_replaced(
     fpga_host.restart()
     assert fpga_host.reported_device == device
     # After a power loss the card has its factory function.
-    fpga_host.tool._show('d8424dc4a4a3c413f89e433683f9040b')
+    fpga_host.regions.power_cycle()
     names = {
         deployable.name.rpartition('0_')[2]
         for deployable in fpga_host.reported_device.root.walk()
@@ -245,50 +225,11 @@ def test_program_missing_device_raises_device_gone(fpga_host: FpgaHost) -> None:
     assert fpga_host.images.fetched == []
 
 
-def test_program_device_without_loader_raises(tmp_path: Path) -> None:
-    fpga_host = FpgaHost(tmp_path)
+def test_program_device_without_loader_raises(fpga_host: FpgaHost) -> None:
     driver = ScriptedDriver(fpga_host.host, {})
     driver.results = [discovery_result('0000:01:00.0')]
     discovery = Discovery(fpga_host.host, {'scripted': driver}, 60)
     discovery.scan()
-    cache = ImageCache(
-        fpga_host.store_directory, fpga_host.images, largest=1, capacity=1
-    )
-    programming = Programming(
-        discovery,
-        BitstreamStore(cache, LoadedBitstreams(fpga_host.store_directory)),
-        DeviceLocks(),
-    )
+    programming = Programming(discovery, fpga_host.bitstream_store, DeviceLocks())
     with pytest.raises(DriverError, match='scripted cannot load bitstreams'):
         programming.program(LoadOrder('0000:01:00.0', '', bitstream()))
-
-
-def test_program_same_card_runs_serially(fpga_host: FpgaHost) -> None:
-    third_function = 'cd' * 16
-    second_bitstream = bitstream(
-        gbs(function=third_function),
-        id='aaaaaaaa-0000-4000-8000-000000000001',
-        properties={'function_uuid': third_function},
-    )
-    fpga_host.images.contents[second_bitstream.image_id] = gbs(function=third_function)
-    entered, second_entered = threading.Event(), threading.Event()
-    overlaps = []
-
-    def run_during_load() -> None:
-        if entered.is_set():
-            second_entered.set()
-            fpga_host.tool.loads = third_function
-            return
-        entered.set()
-        # Without the lock the second load starts at once.
-        overlaps.append(second_entered.wait(0.3))
-
-    fpga_host.tool.meanwhile = run_during_load
-    first = threading.Thread(target=fpga_host.program)
-    first.start()
-    assert entered.wait(30)
-    device = fpga_host.programming.program(LoadOrder(_CARD, '', second_bitstream))
-    first.join()
-    assert overlaps == [False]
-    assert device.root.attributes[FUNCTION] == third_function
-    assert fpga_host.reported_device == device

@@ -117,10 +117,12 @@ def test_stale_orders_are_refused(
     assert finish(cleaning, order(2)).state is SUCCEEDED
 
 
+@pytest.mark.parametrize('uuid', ['handle-1', 'former'])
 def test_prepared_unit_is_not_cleaned(
-    cleaning: Cleaning, driver: CleaningDriver, cache: Cache
+    cleaning: Cleaning, driver: CleaningDriver, cache: Cache, uuid: str
 ) -> None:
-    cache.add_handles([handle()])
+    """A database that was lost gives the handle another uuid."""
+    cache.add_handles([replace(handle(), uuid=uuid)])
     with pytest.raises(DriverError, match='an instance has the unit'):
         start(cleaning, order())
     assert driver.calls == []
@@ -154,16 +156,6 @@ def test_unit_prepared_while_clean_waited_is_kept(
     progress = finish(cleaning, order())
     assert progress.state is FAILED
     assert 'an instance has the unit' in progress.reason
-    assert driver.calls == []
-
-
-def test_prepared_unit_of_other_uuid_is_refused(
-    cleaning: Cleaning, driver: CleaningDriver, cache: Cache
-) -> None:
-    """A database that was lost gives the handle another uuid."""
-    cache.add_handles([replace(handle(), uuid='former')])
-    with pytest.raises(DriverError, match='an instance has the unit'):
-        start(cleaning, order())
     assert driver.calls == []
 
 
@@ -214,21 +206,6 @@ def test_abort_waits_for_other_step(cleaning: Cleaning, driver: CleaningDriver) 
     driver.blocks['format'].set()
     assert finish(cleaning, order()).state is FAILED
     assert [name for _, name in driver.calls] == ['format']
-
-
-def test_units_of_device_are_cleaned_in_turn(
-    cleaning: Cleaning, driver: CleaningDriver
-) -> None:
-    driver.blocks['verify'] = threading.Event()
-    orders = [order(number, f'handle-{number}') for number in (1, 2)]
-    for clean_order in orders:
-        start(cleaning, clean_order)
-    wait_until(lambda: len(driver.calls) == 2)
-    assert len({key for key, _ in driver.calls}) == 1
-    driver.blocks['verify'].set()
-    assert {finish(cleaning, clean_order).state for clean_order in orders} == {
-        SUCCEEDED
-    }
 
 
 @pytest.mark.parametrize(

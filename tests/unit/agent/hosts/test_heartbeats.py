@@ -3,16 +3,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from cyborg_lite.model.hosts.incarnations import DatabaseMark
 from tests.doubles.reporting_agent import ALWAYS_DUE, ReportingAgent
-
-
-@pytest.fixture
-def heartbeat_agent(tmp_path: Path) -> ReportingAgent:
-    """Return an agent whose heartbeat is always due."""
-    return ReportingAgent(tmp_path, ALWAYS_DUE)
 
 
 def send_power_values(agent: ReportingAgent, *powers: float) -> None:

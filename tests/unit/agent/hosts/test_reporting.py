@@ -20,7 +20,7 @@ from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Conductor
 from tests.doubles.drivers import discovery_result, handle
 from tests.doubles.report_receiver import ReportKeeper
-from tests.doubles.reporting_agent import ADDRESS, ALWAYS_DUE, ReportingAgent
+from tests.doubles.reporting_agent import ADDRESS, ReportingAgent
 from tests.support.wall_clock import STEPS, step_wall_clock
 
 _UNAVAILABLE = ServiceUnavailable(what='cyborg-lite-conductor')
@@ -39,12 +39,6 @@ _FIRST_CALLS = [
 @pytest.fixture
 def agent(tmp_path: Path) -> ReportingAgent:
     return ReportingAgent(tmp_path)
-
-
-@pytest.fixture
-def heartbeat_agent(tmp_path: Path) -> ReportingAgent:
-    """Return an agent whose heartbeat is always due."""
-    return ReportingAgent(tmp_path, ALWAYS_DUE)
 
 
 def test_first_reports_include_heartbeat_and_host_report(agent: ReportingAgent) -> None:
@@ -68,18 +62,6 @@ def test_known_digest_is_reported_once_per_process(agent: ReportingAgent) -> Non
     agent.conductor.reports['compute-1'] = agent.discovery.report()
     assert agent.send_reports() == _FIRST_CALLS
     assert agent.send_reports() == []
-
-
-def test_unchanged_host_sends_heartbeats_only(heartbeat_agent: ReportingAgent) -> None:
-    heartbeat_agent.send_reports()
-    assert [heartbeat_agent.send_reports() for _ in range(3)] == [['heartbeat']] * 3
-
-
-def test_changed_host_is_reported_at_once(agent: ReportingAgent) -> None:
-    agent.send_reports()
-    agent.driver.results = []
-    assert agent.send_reports() == _REPORT
-    assert agent.conductor.reports['compute-1'].devices == ()
 
 
 def test_heartbeat_unknown_digest_repeats_reports(
@@ -157,15 +139,6 @@ def append(agent: ReportingAgent, *addresses: str) -> None:
 
 def list_received_addresses(agent: ReportingAgent) -> list[str]:
     return [event.address for event in agent.conductor.events]
-
-
-def test_events_are_sent_in_order(agent: ReportingAgent) -> None:
-    append(agent, 'a', 'b')
-    agent.send_reports()
-    append(agent, 'c')
-    assert agent.send_reports() == ['report_events']
-    assert list_received_addresses(agent) == ['a', 'b', 'c']
-    assert agent.send_reports() == []
 
 
 def test_events_during_outage_are_sent_once(agent: ReportingAgent) -> None:

@@ -23,13 +23,7 @@ from cyborg_lite.rpc.methods import AGENTS
 
 
 @pytest.fixture
-def bus(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> Iterator[transport.Transport]:
-    file = tmp_path / 'agent.conf'
-    file.write_text(f'[DEFAULT]\ntransport_url = local:///{request.node.name}\n')
-    conf = cfg.ConfigOpts()
-    conf(['--config-file', str(file)])
+def bus(conf: cfg.ConfigOpts) -> Iterator[transport.Transport]:
     connected = transport.connect(conf)
     yield connected
     connected.cleanup()

@@ -18,10 +18,10 @@ from cyborg_lite.model.devices.telemetry import MAX_COUNTERS, Usage
 from cyborg_lite.model.hosts.events import HostEventKind
 from cyborg_lite.model.inventory.host_report import Health
 from tests.doubles.drivers import discovery_result
+from tests.doubles.rebootable_host import boot
 
 _CARD = '0000:3b:00.0'
 _HOUR = 3600.0
-_BOOT = 'proc/sys/kernel/random/boot_id'
 
 
 class Site:
@@ -36,9 +36,7 @@ class Site:
         self.restart()
 
     def boot(self, boot_id: str) -> None:
-        path = self._root / _BOOT
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(boot_id)
+        boot(self._root, boot_id)
 
     def restart(self, rules: HealthRules | None = None) -> None:
         host = Host('compute-1', self._root)

@@ -10,10 +10,8 @@ import pytest
 from cyborg_lite.agent.inventory.discovery import Discovery, resolve_conflicts
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.model.inventory.host_report import DiscoveryResult, Health
 from tests.doubles.drivers import HangingDriver, ScriptedDriver, discovery_result
-from tests.hosts import sysfs_tree
 
 _HOST = Host('compute-1', Path('/nonexistent'))
 _FIRST, _SECOND = '0000:01:00.0', '0000:02:00.0'
@@ -126,7 +124,7 @@ def test_removal_scans_sets_number_of_scans(healthy: ScriptedDriver) -> None:
     assert _scan_healths(discovery) == []
 
 
-# --- results of an earlier process ---
+# --- claims of several drivers ---
 
 
 def test_list_conflicts_names_conflicting_drivers(healthy: ScriptedDriver) -> None:
@@ -211,88 +209,38 @@ def test_scan_driver_exits_counts_as_failure(healthy: ScriptedDriver) -> None:
     assert discovery.unavailable_drivers == {'healthy': 'SystemExit: 3'}
 
 
-def test_resolve_conflicts_equal_names_refuses_both() -> None:
-    results = resolve_conflicts(
-        [
-            discovery_result(_FIRST, 'a'),
-            _with_name_of(_FIRST, discovery_result(_SECOND, 'b')),
-        ]
-    )
-    assert [result.device for result in results] == [None, None]
-    assert {result.reason for result in results} == {
+def _with_handle_of(address: str, result: DiscoveryResult) -> DiscoveryResult:
+    """Return a result whose handle is the function at the address."""
+    assert result.device is not None
+    (handle,) = result.device.root.handles
+    root = replace(result.device.root, handles=(replace(handle, key=address),))
+    return replace(result, device=replace(result.device, root=root))
+
+
+@pytest.mark.parametrize(
+    'second',
+    [
+        discovery_result(_FIRST, 'b'),
+        _with_name_of(_FIRST, discovery_result(_SECOND, 'b')),
+        # A driver offers a card, and another one offers a function of this card.
+        _with_handle_of(_FIRST, discovery_result(_SECOND, 'b')),
+    ],
+)
+def test_resolve_conflicts_refuses_both_claims(second: DiscoveryResult) -> None:
+    unrelated = discovery_result('0000:03:00.0', 'a')
+    results = resolve_conflicts([unrelated, discovery_result(_FIRST, 'a'), second])
+    refused = [result for result in results if result.device is None]
+    assert {result.driver for result in refused} == {'a', 'b'}
+    assert {result.reason for result in refused} == {
         'claimed by a and b: enable only one of them'
     }
+    assert [result for result in results if result.device] == [unrelated]
 
 
-def test_resolve_conflicts_equal_addresses_refuses_both() -> None:
-    results = resolve_conflicts(
-        [
-            discovery_result(_FIRST, 'a'),
-            discovery_result(_SECOND, 'a'),
-            discovery_result(_FIRST, 'b'),
-        ]
-    )
-    assert [
-        (result.address, result.driver, bool(result.device)) for result in results
-    ] == [
-        (_FIRST, 'a', False),
-        (_FIRST, 'b', False),
-        (_SECOND, 'a', True),
-    ]
-    assert results[0].reason == 'claimed by a and b: enable only one of them'
-
-
-def test_resolve_conflicts_shared_function_refuses_both() -> None:
-    """A driver offers a card, and another one offers a function of this card."""
-    card = discovery_result(_FIRST, 'a')
-    assert card.device is not None
-    (handle,) = card.device.root.handles
-    root = replace(card.device.root, handles=(replace(handle, key=_SECOND),))
-    card = replace(card, device=replace(card.device, root=root))
-    results = resolve_conflicts([card, discovery_result(_SECOND, 'b')])
-    assert [result.device for result in results] == [None, None]
-
-
-def test_resolve_conflicts_refused_result_does_not_conflict() -> None:
-    offer = discovery_result(_FIRST, 'b')
-    assert resolve_conflicts(
-        [discovery_result(_FIRST, 'a', is_offered=False), offer]
-    ) == (offer,)
-
-
-def test_resolve_conflicts_two_refusals_returns_first() -> None:
-    first = discovery_result(_FIRST, 'a', is_offered=False)
-    assert resolve_conflicts(
-        [first, discovery_result(_FIRST, 'b', is_offered=False)]
-    ) == (first,)
-
-
-def test_report_ignores_order_of_drivers() -> None:
-    first, second = ScriptedDriver(_HOST, {}), ScriptedDriver(_HOST, {})
-    first.results, second.results = (
-        [discovery_result(_FIRST, 'a')],
-        [discovery_result(_SECOND, 'b')],
-    )
-    reports = []
-    for drivers in ({'a': first, 'b': second}, {'b': second, 'a': first}):
-        discovery = Discovery(_HOST, drivers, 60.0)
-        discovery.scan()
-        reports.append(discovery.report())
-    assert reports[0] == reports[1]
-
-
-def test_report_contains_boot_id(tmp_path: Path) -> None:
-    built = sysfs_tree.build('t4-mdev', tmp_path)
-    host = Host('compute-1', tmp_path)
-    driver = NvidiaGpu(host, {'offer_without_reset': False})
-    discovery = Discovery(host, {'nvidia_gpu_driver': driver}, 60.0)
-    discovery.scan()
-    report = discovery.report()
-    assert (report.hostname, report.boot_id) == ('compute-1', built.boot_id)
-    assert '0000:3b:00.0' in {device.control_address for device in report.devices}
-
-
-def test_scan_without_drivers_is_empty() -> None:
-    discovery = _discovery()
-    assert discovery.scan() == ()
-    assert discovery.report().devices == ()
+@pytest.mark.parametrize('is_offered', [True, False])
+def test_resolve_conflicts_refused_result_does_not_conflict(is_offered: bool) -> None:
+    """Of two refusals the first one is returned."""
+    refused = discovery_result(_FIRST, 'a', is_offered=False)
+    other = discovery_result(_FIRST, 'b', is_offered=is_offered)
+    expected = other if is_offered else refused
+    assert resolve_conflicts([refused, other]) == (expected,)

@@ -11,14 +11,13 @@ from cyborg_lite.agent.inventory.discovery_report import (
     build_rows,
     format_table,
 )
+from cyborg_lite.drivers.fake import FakeDriver
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.model.inventory.host_report import AttachHandle, Deployable, HandleType
 from tests.doubles.drivers import discovery_result
 from tests.hosts import sysfs_tree
 from tests.hosts.fixture_drivers import create_drivers
-
-_CLASSES = ('03', '12', '0b40', 'ff')  # also of functions without a driver
 
 
 def _build_rows_by_address(host: Host) -> dict[str, DiscoveryRow]:
@@ -29,29 +28,6 @@ def _build_rows_by_address(host: Host) -> dict[str, DiscoveryRow]:
 @pytest.fixture
 def host(tmp_path: Path) -> Host:
     return Host('compute-1', tmp_path)
-
-
-@pytest.mark.parametrize('name', sysfs_tree.hosts())
-def test_every_candidate_function_has_row(name: str, host: Host) -> None:
-    built = sysfs_tree.build(name, host.root)
-    candidates = {
-        address
-        for address, directory in built.functions.items()
-        if (host.text(f'{directory}/class') or '')[2:].startswith(_CLASSES)
-    }
-    rows = _build_rows_by_address(host)
-    # The NVIDIA driver also lists NVSwitches and functions beside cards, with a reason.
-    companions = {
-        address
-        for address, row in rows.items()
-        if row.result.reason.startswith(('NVSwitch', 'audio function'))
-    }
-    assert set(rows) - companions == candidates
-    assert all(row.result.reason for row in rows.values())
-    claimed_addresses = {address for address in candidates if rows[address].driver}
-    assert claimed_addresses == {
-        address for address in candidates if rows[address].result.ids[:4] == '10de'
-    }
 
 
 def test_handles_in_foreign_use_are_reserved(host: Host) -> None:
@@ -123,3 +99,39 @@ def test_function_of_unassigned_class_has_row(host: Host) -> None:
 
 def test_host_without_sysfs_has_no_rows(host: Host) -> None:
     assert _build_rows_by_address(host) == {}
+
+
+# --- the table ---
+
+
+def _format_host(name: str, root: Path, hostname: str = 'compute-1') -> str:
+    sysfs_tree.build(name, root)
+    host = Host(hostname, root)
+    drivers = (FakeDriver(host, {}), NvidiaGpu(host, {'offer_without_reset': False}))
+    results = [result for driver in drivers for result in driver.discover()]
+    return format_table(build_rows(host, results, {}))
+
+
+def test_format_table_shows_rows_and_summary(tmp_path: Path) -> None:
+    lines = _format_host('t4-mdev', tmp_path).splitlines()
+    assert lines[:7] == [
+        'ADDRESS       IDS        CLASS   DRIVER             OFFERED  REASON',
+        '0000:03:00.0  102b:0538  030000  -                  no       '
+        'boot VGA of the host; no enabled driver claims it',
+        '0000:3b:00.0  10de:1eb8  030200  nvidia_gpu_driver  yes      whole card',
+        ' ' * 61 + 'provider  compute-1_0000:3b:00.0: PGPU 1',
+        ' ' * 61 + 'traits    OWNER_CYBORG, CUSTOM_NVIDIA_1EB8',
+        ' ' * 61 + 'handles   PCI 0000:3b:00.0',
+        '0000:af:00.0  10de:1eb8  030200  nvidia_gpu_driver  no       '
+        'divided into vGPUs: 2 mediated devices exist',
+    ]
+    assert lines[-1] == '2 of 4 offered.'
+
+
+@pytest.mark.parametrize('name', sysfs_tree.hosts())
+def test_format_table_fits_120_columns(name: str, tmp_path: Path) -> None:
+    lines = _format_host(
+        name, tmp_path, 'compute-0123.region-one.example.org'
+    ).splitlines()
+    assert max(map(len, lines)) <= 120
+    assert not any(line != line.rstrip() for line in lines)

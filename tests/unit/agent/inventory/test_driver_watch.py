@@ -7,34 +7,28 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.agent.inventory.driver_watch import DriverWatch
-from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.host.timed_scan import Patience
 from cyborg_lite.model.inventory.host_report import DiscoveryResult, Health
 from tests.doubles.drivers import ScriptedDriver, discovery_result
 
 HOST = Host('compute-1', Path('/nonexistent'))
-ADDRESS, OTHER_ADDRESS = '0000:01:00.0', '0000:02:00.0'
 SCANS = 3
 
 
 @pytest.fixture
 def driver() -> ScriptedDriver:
-    driver = ScriptedDriver(HOST, {})
-    driver.results = [
-        discovery_result(ADDRESS),
-        discovery_result(OTHER_ADDRESS, is_offered=False),
-    ]
-    return driver
+    return ScriptedDriver(HOST, {})
 
 
-def watch_driver(driver: Driver) -> DriverWatch:
+@pytest.fixture
+def watch(driver: ScriptedDriver) -> DriverWatch:
     return DriverWatch('scripted', driver, SCANS, HOST.name)
 
 
-def scan(watch: DriverWatch, seconds: float = 60.0) -> None:
+def scan(watch: DriverWatch) -> None:
     watch.begin()
-    watch.finish(Patience(seconds))
+    watch.finish(Patience(60.0))
 
 
 def healths(watch: DriverWatch) -> dict[str, Health]:
@@ -46,8 +40,9 @@ def healths(watch: DriverWatch) -> dict[str, Health]:
     }
 
 
-def test_moved_card_is_not_reported_at_both_addresses(driver: ScriptedDriver) -> None:
-    watch = watch_driver(driver)
+def test_moved_card_is_not_reported_at_both_addresses(
+    driver: ScriptedDriver, watch: DriverWatch
+) -> None:
     driver.results = [with_serial('0000:01:00.0')]
     scan(watch)
     driver.results = []
@@ -58,8 +53,9 @@ def test_moved_card_is_not_reported_at_both_addresses(driver: ScriptedDriver) ->
     assert healths(watch) == {'0000:05:00.0': Health.OK}
 
 
-def test_card_with_common_serial_is_gone_as_before(driver: ScriptedDriver) -> None:
-    watch = watch_driver(driver)
+def test_card_with_common_serial_is_gone_as_before(
+    driver: ScriptedDriver, watch: DriverWatch
+) -> None:
     driver.results = [with_serial('0000:01:00.0'), with_serial('0000:05:00.0')]
     scan(watch)
     driver.results = [with_serial('0000:05:00.0')]

@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the hardware monitor: when it scans and which events it records."""
+"""Tests of the hardware monitor: its scans, its events and its fingerprint."""
 
+import shutil
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cyborg_lite.agent.inventory.discovery import Discovery
-from cyborg_lite.agent.inventory.hardware_monitor import AgentIntervals, HardwareMonitor
+from cyborg_lite.agent.inventory.hardware_monitor import (
+    AgentIntervals,
+    HardwareMonitor,
+    compute_fingerprint,
+)
 from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.model.inventory.host_report import Health
 from tests.doubles.drivers import ScriptedDriver, discovery_result
+from tests.hosts.kernel import FakeKernel
+from tests.hosts.pci_links import bind_driver
 
 _FIRST, _SECOND = '0000:01:00.0', '0000:02:00.0'
 _AN_HOUR = 3600.0
@@ -51,21 +59,12 @@ def agent(tmp_path: Path) -> Agent:
     return Agent(tmp_path)
 
 
-def plug(root: Path, address: str, driver: str) -> None:
+def plug(root: Path, address: str) -> None:
     device_directory = root / 'sys/devices' / address
     device_directory.mkdir(parents=True)
-    bind(root, address, driver)
     bus_directory = root / _DEVICES
     bus_directory.mkdir(parents=True, exist_ok=True)
     (bus_directory / address).symlink_to(device_directory)
-
-
-def bind(root: Path, address: str, driver: str) -> None:
-    target = root / 'sys/bus/pci/drivers' / driver
-    target.mkdir(parents=True, exist_ok=True)
-    link = root / 'sys/devices' / address / 'driver'
-    link.unlink(missing_ok=True)
-    link.symlink_to(target)
 
 
 # --- scan conditions ---
@@ -84,7 +83,7 @@ def test_check_scans_after_discovery_interval(tmp_path: Path) -> None:
 
 def test_check_changed_host_scans_once(agent: Agent) -> None:
     agent.driver.results = [discovery_result(_FIRST), discovery_result(_SECOND)]
-    plug(agent.root, _SECOND, 'nvidia')
+    plug(agent.root, _SECOND)
     assert [agent.monitor.check() for _ in range(3)] == [True, False, False]
     assert agent.driver.scan_count == 2
 
@@ -161,3 +160,70 @@ def test_scan_after_restart_records_changes_since_last_process(tmp_path: Path) -
     expected = [('DeviceCame', _SECOND), ('HealthChanged', _SECOND)]
     assert after.list_events() == expected
     assert after.discovery.has_missing_devices
+
+
+# --- the fingerprint of names and links ---
+
+
+CARD = '0000:3b:00.0'
+MDEV = 'fa000000-0000-4000-8000-000000000001'
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> FakeKernel:
+    return FakeKernel('t4-mdev', tmp_path)
+
+
+def directory(kernel: FakeKernel) -> Path:
+    return kernel.root / 'sys/bus/pci/devices' / CARD
+
+
+def unplug(kernel: FakeKernel) -> None:
+    directory(kernel).unlink()
+
+
+def rebind(kernel: FakeKernel) -> None:
+    bind_driver(Host('compute-1', kernel.root), CARD, 'vfio-pci')
+
+
+def unbind(kernel: FakeKernel) -> None:
+    bind_driver(Host('compute-1', kernel.root), CARD, None)
+
+
+def make_mdev(kernel: FakeKernel) -> None:
+    path = f'{CARD}/mdev_supported_types/nvidia-231/create'
+    kernel.write(kernel.root, f'sys/bus/pci/devices/{path}', MDEV)
+
+
+def remove_mdev_types(kernel: FakeKernel) -> None:
+    shutil.rmtree(kernel.root / 'sys/class/mdev_bus')
+
+
+@pytest.mark.parametrize(
+    'change', [unplug, rebind, unbind, make_mdev, remove_mdev_types]
+)
+def test_fingerprint_changes_with_names_and_links(
+    kernel: FakeKernel, change: Callable[[FakeKernel], None]
+) -> None:
+    host = Host('compute-1', kernel.root)
+    before = compute_fingerprint(host)
+    assert compute_fingerprint(host) == before
+    change(kernel)
+    assert compute_fingerprint(host) != before
+
+
+def test_fingerprint_reads_no_file(
+    kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A read may wake a suspended device or never return."""
+
+    paths: list[str] = []
+    monkeypatch.setattr(Host, 'raw', lambda _host, path, *_: paths.append(path))
+    assert compute_fingerprint(Host('compute-1', kernel.root))
+    assert paths == []
+
+
+def test_fingerprint_of_empty_host_is_constant(tmp_path: Path) -> None:
+    assert compute_fingerprint(Host('compute-1', tmp_path)) == compute_fingerprint(
+        Host('compute-2', tmp_path)
+    )

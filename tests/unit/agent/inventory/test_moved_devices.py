@@ -8,13 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from cyborg_lite.agent.arqs.handle_repair import HandleRepair
-from cyborg_lite.agent.arqs.preparation import Preparation
-from cyborg_lite.agent.devices.device_locks import DeviceLocks
-from cyborg_lite.agent.inventory.discovery import Discovery
 from cyborg_lite.agent.inventory.hardware_monitor import AgentIntervals, HardwareMonitor
 from cyborg_lite.agent.inventory.moved_devices import follow_devices
 from cyborg_lite.agent.state.cache import Cache
-from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import (
@@ -23,6 +19,7 @@ from cyborg_lite.model.inventory.host_report import (
     HandleType,
     Health,
 )
+from tests.builders.agent_parts import AgentParts
 from tests.doubles.drivers import discovery_result, handle
 from tests.hosts import sysfs_tree
 from tests.hosts.fixture_hosts import renumber_buses
@@ -109,17 +106,15 @@ def test_follow_devices_card_without_serial_stays(cache: Cache) -> None:
     assert cache.handles[stored.uuid].serial == ''
 
 
-def test_mdev_is_created_again_on_the_moved_card(
-    tmp_path: Path, cache: Cache, journal: Journal
-) -> None:
+def test_mdev_is_created_again_on_the_moved_card(tmp_path: Path) -> None:
     """Move the card of a guest, with a real driver on an emulated kernel."""
     serial = 'GPU-6ee9bd5d-26e1-4f9e-9f0e-1b6d0c0a3b00'
     bench = VgpuBench(tmp_path / 'host', 't4-mdev', f'{serial}=nvidia-231')
-    discovery = Discovery(bench.host, {NvidiaGpu.NAME: bench.driver}, 60.0)
-    preparation = Preparation(discovery, cache, journal, DeviceLocks())
-    monitor = HardwareMonitor(
-        discovery, cache, journal, AgentIntervals(60, 30, 60), threading.Event()
-    )
+    drivers = {NvidiaGpu.NAME: bench.driver}
+    parts = AgentParts(bench.host, drivers, tmp_path / 'state')
+    state, preparation = (parts.cache, parts.journal), parts.preparation
+    intervals, stopping = AgentIntervals(60, 30, 60), threading.Event()
+    monitor = HardwareMonitor(parts.discovery, *state, intervals, stopping)
     monitor.scan()
     vgpu = bench.handle('0000:3b:00.0')
     preparation.prepare([vgpu])
@@ -132,9 +127,8 @@ def test_mdev_is_created_again_on_the_moved_card(
     sysfs_tree.build_from(moved, bench.host.root, 4)
     monitor.scan()
     assert vgpu.uuid not in bench.mdevs()
-    repair = HandleRepair(preparation, cache, journal, threading.Event())
-    repair.repair_handles()
+    HandleRepair(preparation, *state, stopping).repair_handles()
     mdev = bench.host.root / 'sys/bus/mdev/devices' / vgpu.uuid
     assert '0000:5e:00.0' in str(mdev.resolve())
-    preparation.release([cache.handles[vgpu.uuid].handle])
+    preparation.release([parts.cache.handles[vgpu.uuid].handle])
     assert vgpu.uuid not in bench.mdevs()

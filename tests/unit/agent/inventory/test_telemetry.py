@@ -44,12 +44,6 @@ def collect_telemetry(driver: MeasuringDriver) -> TelemetryCollector:
     return collector
 
 
-def test_start_reading_collects_usage_of_each_device() -> None:
-    driver = MeasuringDriver()
-    driver.usages = {_FIRST: Usage(power=50.0), _SECOND: Usage(power=100.0)}
-    assert collect_telemetry(driver).usages == driver.usages
-
-
 def test_start_reading_driver_without_telemetry_is_skipped() -> None:
     collector = TelemetryCollector({'scripted': ScriptedDriver(_HOST, {})})
     collector.start_reading([discovery_result(_FIRST)])

@@ -14,12 +14,6 @@ def reopen_cache(tmp_path: Path) -> Cache:
     return cache
 
 
-def test_open_missing_directory_is_empty(tmp_path: Path) -> None:
-    cache = reopen_cache(tmp_path)
-    assert cache.handles == {}
-    assert cache.results is None
-
-
 def test_add_handles_is_stored_as_not_prepared(cache: Cache, tmp_path: Path) -> None:
     cache.add_handles([handle(uuid='a'), handle(uuid='b')])
     expected = {uuid: PreparedHandle(handle(uuid=uuid)) for uuid in ('a', 'b')}

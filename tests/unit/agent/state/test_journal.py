@@ -30,12 +30,6 @@ def joined_journal(journal: Journal) -> Journal:
     return journal
 
 
-def test_append_numbers_events_in_order(joined_journal: Journal) -> None:
-    joined_journal.append(build_events('a', 'b'))
-    joined_journal.append(build_events('c'))
-    assert list_unsent(joined_journal) == [(1, 'a'), (2, 'b'), (3, 'c')]
-
-
 def test_acknowledge_removes_received_events(joined_journal: Journal) -> None:
     joined_journal.append(build_events('a', 'b', 'c'))
     joined_journal.acknowledge(2)

@@ -12,6 +12,7 @@ from cyborg_lite.drivers.fpga.driver import (
     FpgaRegion,
     restore_card,
 )
+from cyborg_lite.drivers.fpga.inspur import InspurFpga
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.inventory.host_report import Device, Health
@@ -148,3 +149,22 @@ def test_restore_card_returns_what_deployables_contain(
         regions=tuple(replace(region, vf_address=None) for region in card.regions),
     )
     assert restore_card(function, _device(driver, card).root) == expected
+
+
+# --- a card of one handle ---
+
+
+def test_discover_card_has_one_handle(host: Host, plug: Plug) -> None:
+    plug('0000:01:00.0', ('1bd4', 'a115'), **{'class': '120000'})
+    driver = InspurFpga(host, {'offer_without_reset': False})
+    (result,) = driver.discover()
+    assert result.device is not None
+    root = result.device.root
+    assert result.device.driver == 'INSPUR'
+    assert set(root.traits) == {
+        'OWNER_CYBORG',
+        'CUSTOM_FPGA_INSPUR',
+        'CUSTOM_FPGA_PRODUCT_ID_A115',
+    }
+    assert (root.resource_class, root.total, len(root.handles)) == ('FPGA', 1, 1)
+    assert not root.handles[0].needs_host

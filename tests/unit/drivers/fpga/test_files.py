@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from cyborg_lite.drivers.fpga import files
 from cyborg_lite.drivers.fpga.files import BitstreamHeader, InvalidBitstreamFile
-from tests.builders.bitstream_files import ARRIA10_REGION, OTHER_FUNCTION, gbs, xclbin
+from tests.builders.bitstream_files import gbs, xclbin
 
 _MAGIC = b'XeonFPGA\xb7GBSv001'
 _SAME_FILE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -19,22 +19,6 @@ _SAME_FILE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture
 
 def _gbs_of(text: bytes, length: int | None = None) -> bytes:
     return _MAGIC + struct.pack('<I', len(text) if length is None else length) + text
-
-
-def test_read_gbs_returns_header(tmp_path: Path) -> None:
-    path = tmp_path / 'file'
-    path.write_bytes(gbs())
-    assert files.read_gbs(path) == BitstreamHeader(
-        ARRIA10_REGION, OTHER_FUNCTION, 'DCP'
-    )
-
-
-def test_read_xclbin_returns_header(tmp_path: Path) -> None:
-    path = tmp_path / 'file'
-    path.write_bytes(xclbin('ab' * 16, 'cd' * 16, 'xilinx_u250'))
-    assert files.read_xclbin(path) == BitstreamHeader(
-        'ab' * 16, 'cd' * 16, 'xilinx_u250'
-    )
 
 
 @pytest.mark.parametrize(

@@ -11,87 +11,73 @@ import pytest
 from cyborg_lite.drivers.fpga.intel import IntelFpga
 from cyborg_lite.drivers.fpga.loading import ProgrammableFpgaDriver
 from cyborg_lite.drivers.fpga.xilinx import XilinxFpga
-from cyborg_lite.drivers.host.kernel import PrivilegedKernel
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.errors.bitstreams import BitstreamRefused, LoadingFailed
 from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.devices.cleaning import LOGIC_STEP
 from cyborg_lite.model.devices.devices import AllocatedHandle
-from cyborg_lite.model.inventory.host_report import CleaningPolicy, Health
-from cyborg_lite.testing.preparation_checks import build_handle
-from tests.builders.bitstream_files import (
-    OTHER_FUNCTION,
-    bitstream,
-    gbs,
-    xclbin,
-)
-from tests.hosts import sysfs_tree
-from tests.hosts.host_tools import FakeTool
+from cyborg_lite.model.inventory.host_report import CleaningPolicy, Device
+from tests.builders.bitstream_files import OTHER_FUNCTION, bitstream, gbs, xclbin
+from tests.hosts import kernel_regions
+from tests.hosts.kernel import FakeKernel
 from tests.hosts.kernel_regions import LoadOutcome
+from tests.hosts.pci_links import bind_driver
+from tests.hosts.scans import build_handles, find_device
 
 _TRAIT = f'CUSTOM_FPGA_FUNCTION_ID_INTEL_{OTHER_FUNCTION.upper()}'
 _XCLBIN = 'aa' * 16
 _INTERFACE = 'cec91e5efe5a3c9b3e2a0b0e3b6a2c11'
 
 
-class Bench:
-    """A host with a card, an emulated tool and a file to load."""
-
-    def __init__(self, host: Host, address: str, content: bytes) -> None:
-        self.host = host
-        self.address = address
-        self.image = host.root / 'cached-image'
-        self.image.write_bytes(content)
-        self.directory = (host.root / 'sys/bus/pci/devices' / address).resolve()
-        self.name = f'compute-1_{address}'
-        self.driver: ProgrammableFpgaDriver
-        self.tool: FakeTool
-
-    # Any: fields of an image.
-    def program(self, **changes: Any) -> Any:
-        properties = bitstream(self.image.read_bytes(), **changes)
-        return self.driver.program(self.name, self.image, properties)
-
-    @property
-    def device(self) -> Any:
-        (result,) = (r for r in self.driver.discover() if r.address == self.address)
-        return result.device
-
-
 _OPTIONS = {
     'offer_without_reset': False,
     'offer_management_function': True,
     'program_timeout': 60,
+    'tool': 'fpgaconf',
 }
+_XILINX_TOOLS = {'tool': 'xbutil', 'shell_tool': 'xbmgmt'}
+
+
+class Bench:
+    """A host with a card and a file to load."""
+
+    def __init__(self, kernel: FakeKernel, address: str, content: bytes) -> None:
+        self.host = Host('compute-1', kernel.root, kernel)
+        self.regions = kernel.regions
+        self.address = address
+        self.image = kernel.root / 'cached-image'
+        self.image.write_bytes(content)
+        self.directory = (kernel.root / 'sys/bus/pci/devices' / address).resolve()
+        self.name = f'compute-1_{address}'
+        self.driver: ProgrammableFpgaDriver = IntelFpga(self.host, _OPTIONS)
+
+    # Any: fields of an image.
+    def program(self, **changes: Any) -> Device:
+        properties = bitstream(self.image.read_bytes(), **changes)
+        return self.driver.program(self.name, self.image, properties)
+
+    @property
+    def device(self) -> Device:
+        return find_device(self.driver, self.address)
 
 
 @pytest.fixture
-def intel(host: Host) -> Bench:
-    sysfs_tree.build('fpga-intel', host.root)
-    bench = Bench(host, '0000:5e:00.0', gbs())
-    region = bench.directory / 'fpga_region/region0'
-    bench.tool = FakeTool(
-        region / 'dfl-port.0/afu_id',
-        region / 'dfl-fme.0/dfl-fme-mgr.0/fpga_manager/fpga0',
-        OTHER_FUNCTION,
-    ).on_device(bench.directory)
-    bench.driver = IntelFpga(host, {**_OPTIONS, 'tool': 'fpgaconf'})
-    bench.driver.run_tool = bench.tool
-    return bench
+def intel(tmp_path: Path) -> Bench:
+    return Bench(FakeKernel('fpga-intel', tmp_path), '0000:5e:00.0', gbs())
 
 
 @pytest.fixture
-def xilinx(host: Host) -> Bench:
-    sysfs_tree.build('fpga-xilinx-u250', host.root)
-    bench = Bench(host, '0000:d8:00.0', xclbin(_INTERFACE, _XCLBIN))
-    user = bench.directory.with_name('0000:d8:00.1')
-    manager = bench.directory / 'fmgr.m.55296/fpga_manager/fpga0'
-    bench.tool = FakeTool(user / 'xclbinuuid', manager, _XCLBIN)
-    bench.tool.on_device(bench.directory)
-    tools = {'tool': 'xbutil', 'shell_tool': 'xbmgmt'}
-    bench.driver = XilinxFpga(host, {**_OPTIONS, **tools})
-    bench.driver.run_tool = bench.tool
+def unreadable(tmp_path: Path) -> Bench:
+    """Return a card whose port is a virtual function and cannot be read."""
+    return Bench(FakeKernel('fpga-intel', tmp_path), '0000:be:00.0', gbs())
+
+
+@pytest.fixture
+def xilinx(tmp_path: Path) -> Bench:
+    kernel = FakeKernel('fpga-xilinx-u250', tmp_path)
+    bench = Bench(kernel, '0000:d8:00.0', xclbin(_INTERFACE, _XCLBIN))
+    bench.driver = XilinxFpga(bench.host, {**_OPTIONS, **_XILINX_TOOLS})
     return bench
 
 
@@ -103,19 +89,18 @@ def test_program_returns_device_read_back(intel: Bench) -> None:
     assert device.root.attributes[bitstreams.FUNCTION] == OTHER_FUNCTION
     assert [t for t in device.root.traits if 'FUNCTION' in t] == [_TRAIT]
     assert intel.device == device
-    assert intel.tool.timeouts == [60]
 
 
 def test_program_intel_command_has_full_address(intel: Bench) -> None:
     intel.program()
-    (command,) = intel.tool.commands
+    (command,) = intel.regions.commands
     location = '--segment 0x0000 -B 0x5e -D 0x00 -F 0x0'
     assert ' '.join(command) == f'fpgaconf {location} {intel.image}'
 
 
 def test_program_xilinx_command_names_user_function(xilinx: Bench) -> None:
     device = xilinx.program(properties=_FOR_XILINX)
-    (command,) = xilinx.tool.commands
+    (command,) = xilinx.regions.commands
     assert command == [
         'xbutil',
         'program',
@@ -132,32 +117,20 @@ def test_program_other_build_is_loaded(intel: Bench) -> None:
     intel.image.write_bytes(gbs() + b'better')
     intel.program()
     intel.program()
-    assert len(intel.tool.commands) == 2
+    assert len(intel.regions.commands) == 2
 
 
 def test_program_after_failure_loads_again(intel: Bench) -> None:
     intel.program()
-    intel.tool.outcome = LoadOutcome.TIMEOUT
+    intel.regions.outcome = LoadOutcome.TIMEOUT
     intel.image.write_bytes(gbs() + b'better')
-    with pytest.raises(LoadingFailed):
+    with pytest.raises(LoadingFailed, match='timed out after 60 s'):
         intel.program()
     # The card shows the expected id although its content is unknown.
-    intel.tool.outcome = LoadOutcome.SUCCESS
-    intel.tool._show(OTHER_FUNCTION)
+    intel.regions.outcome = LoadOutcome.SUCCESS
+    kernel_regions.show(intel.directory, OTHER_FUNCTION)
     intel.program()
-    assert len(intel.tool.commands) == 3
-
-
-@pytest.fixture
-def unreadable(intel: Bench) -> Bench:
-    """Return a card whose port is a virtual function and cannot be read."""
-    bench = Bench(intel.host, '0000:be:00.0', gbs())
-    fme = bench.directory / 'fpga_region/region2/dfl-fme.1'
-    manager = fme / 'dfl-fme-mgr.1/fpga_manager/fpga1'
-    bench.tool = FakeTool(Path('/nonexistent'), manager, OTHER_FUNCTION)
-    bench.driver = IntelFpga(bench.host, {**_OPTIONS, 'tool': 'fpgaconf'})
-    bench.driver.run_tool = bench.tool
-    return bench
+    assert len(intel.regions.commands) == 3
 
 
 def test_program_unreadable_port_accepts_kernel_status(unreadable: Bench) -> None:
@@ -165,19 +138,20 @@ def test_program_unreadable_port_accepts_kernel_status(unreadable: Bench) -> Non
     device = unreadable.program()
     assert _TRAIT in device.root.traits
     assert _TRAIT in unreadable.device.root.traits
-    assert '-F 0x0' in ' '.join(unreadable.tool.commands[0])
+    assert '-F 0x0' in ' '.join(unreadable.regions.commands[0])
 
 
-def test_program_unfinished_load_raises_loading_failed(unreadable: Bench) -> None:
+def test_program_unfinished_load_raises_loading_failed(
+    unreadable: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The tool succeeds, and the port cannot be read."""
-    manager = unreadable.tool._manager
-    assert manager is not None
-    unreadable.tool._manager = None
+    (state,) = unreadable.directory.rglob('fpga_manager/fpga*/state')
 
-    def stop_in_the_middle() -> None:
-        (manager / 'state').write_text('write\n')
+    def stop_in_the_middle(*_: object) -> tuple[int, str]:
+        state.write_text('write\n')
+        return 0, ''
 
-    unreadable.tool.meanwhile = stop_in_the_middle
+    monkeypatch.setattr(unreadable.regions, 'load', stop_in_the_middle)
     with pytest.raises(LoadingFailed, match='write'):
         unreadable.program()
 
@@ -201,7 +175,7 @@ def test_program_unfit_file_is_refused(
     with pytest.raises(BitstreamRefused) as caught:
         intel.program(properties=properties)
     assert reason in caught.value.text
-    assert intel.tool.commands == []
+    assert intel.regions.commands == []
     assert intel.device == before
 
 
@@ -223,83 +197,53 @@ def test_program_compares_interface_or_platform_name(
     else:
         with pytest.raises(BitstreamRefused):
             xilinx.program(properties=_FOR_XILINX)
-    assert len(xilinx.tool.commands) == int(fits)
+    assert len(xilinx.regions.commands) == int(fits)
 
 
 def test_program_tool_failure_without_change_raises(intel: Bench) -> None:
     before = intel.device
-    intel.tool.outcome = LoadOutcome.REFUSED
+    intel.regions.outcome = LoadOutcome.REFUSED
     with pytest.raises(DriverError, match='nothing changed: exit status 1') as caught:
         intel.program()
     assert not isinstance(caught.value, LoadingFailed)
     assert intel.device == before
-
-
-@pytest.mark.parametrize(
-    ('outcome', 'reason'),
-    [
-        (LoadOutcome.WRONG_ID, 'shows function 0123456789abcdef'),
-        (LoadOutcome.TIMEOUT, 'timed out after 60 s'),
-    ],
-)
-def test_program_unclear_result_raises_loading_failed(
-    outcome: LoadOutcome, reason: str, intel: Bench
-) -> None:
-    intel.tool.outcome = outcome
-    with pytest.raises(LoadingFailed, match=reason):
-        intel.program()
-
-
-def test_program_half_loaded_region_is_degraded(intel: Bench) -> None:
-    intel.tool.outcome = LoadOutcome.HALF_LOADED
-    with pytest.raises(LoadingFailed, match='reconfig CRC error'):
-        intel.program()
-    device = intel.device
-    assert device.health is Health.DEGRADED
-    assert device.root.reserved == device.root.total == 1
+    # A client must not read the path.
+    assert str(intel.host.root) not in caught.value.text
+    assert 'Error opening bitstream file the file' in caught.value.text
 
 
 def test_program_removed_card_raises(intel: Bench) -> None:
-    intel.tool.outcome = LoadOutcome.VANISHED
+    intel.regions.outcome = LoadOutcome.VANISHED
     with pytest.raises(LoadingFailed):
         intel.program()
     with pytest.raises(DeviceGone):
         intel.program()
 
 
-def test_program_missing_tool_changes_nothing(intel: Bench) -> None:
-    before = intel.device
-    intel.tool.outcome = LoadOutcome.MISSING
-    with pytest.raises(DriverError, match='fpgaconf is not installed'):
-        intel.program()
-    assert intel.device == before
-
-
-def test_discover_during_load_returns_last_result(intel: Bench) -> None:
-    before = intel.device
+def test_discover_during_load_returns_last_result(
+    intel: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, load = intel.device, intel.regions.load
     devices = []
 
-    def discover() -> None:
-        intel.tool._half_load()
+    def load_slowly(tool: str, arguments: Sequence[str]) -> tuple[int | None, str]:
+        kernel_regions.half_load(intel.directory)
         devices.append(intel.device)
+        return load(tool, arguments)
 
-    intel.tool.meanwhile = discover
+    monkeypatch.setattr(intel.regions, 'load', load_slowly)
     intel.program()
     assert devices == [before]
     assert intel.device != before
 
 
 def test_program_card_with_guest_raises(xilinx: Bench) -> None:
-    link = xilinx.directory.with_name('0000:d8:00.1') / 'driver'
-    link.unlink()
-    vfio = xilinx.host.root / 'sys/bus/pci/drivers/vfio-pci'
-    vfio.mkdir(parents=True, exist_ok=True)
     assert xilinx.device  # the last scan with a readable card
-    link.symlink_to(vfio)
+    bind_driver(xilinx.host, '0000:d8:00.1', 'vfio-pci')
     (xilinx.directory / 'interface_uuids').write_text(_INTERFACE)
     with pytest.raises(DriverError):
         xilinx.program(properties=_FOR_XILINX)
-    assert xilinx.tool.commands == []
+    assert xilinx.regions.commands == []
 
 
 def test_program_card_used_by_host_raises_busy(xilinx: Bench) -> None:
@@ -314,7 +258,7 @@ def test_program_unknown_region_raises(name: str, intel: Bench) -> None:
     intel.name = name
     with pytest.raises(DriverError):
         intel.program()
-    assert intel.tool.commands == []
+    assert intel.regions.commands == []
 
 
 def install_module(bench: Bench, name: str, version: str) -> None:
@@ -345,18 +289,17 @@ def test_program_without_handler_is_refused(
     properties: dict[str, str], reason: str, intel: Bench
 ) -> None:
     install_module(intel, 'dfl_pci', '2.9.1')
-    options = {**_OPTIONS, 'tool': 'fpgaconf', 'setup_roles': ['intel-fpga']}
+    options = {**_OPTIONS, 'setup_roles': ['intel-fpga']}
     intel.driver = IntelFpga(intel.host, options)
-    intel.driver.run_tool = intel.tool
     with pytest.raises(BitstreamRefused, match=reason.replace('.', r'\.')):
         intel.program(properties=properties)
-    assert intel.tool.commands == []
+    assert intel.regions.commands == []
 
 
 def test_program_accepts_handler_of_card(intel: Bench) -> None:
     install_module(intel, 'dfl_pci', '2.9.1')
     intel.program(properties={'type': 'GBS', 'driver': 'DFL-PCI', 'driver_ver': '2.9'})
-    assert len(intel.tool.commands) == 1
+    assert len(intel.regions.commands) == 1
 
 
 def test_discover_reports_handlers(xilinx: Bench) -> None:
@@ -382,52 +325,32 @@ _A_SHELL = {'function_uuid': _SHELL, 'region_uuid': None, 'shell_id': None}
 
 def test_program_shell_uses_management_function(xilinx: Bench) -> None:
     xilinx.image.write_bytes(xclbin('', _SHELL))
-    xilinx.tool.loads = _SHELL
     device = xilinx.program(properties=_A_SHELL)
-    (command,) = xilinx.tool.commands
+    (command,) = xilinx.regions.commands
     arguments = f'program --device 0000:d8:00.0 --shell {xilinx.image}'
     assert ' '.join(command) == f'xbmgmt {arguments}'
     assert _SHELL in device.root.attributes[bitstreams.SHELL].split()
     assert bitstreams.FUNCTION not in device.root.attributes
     assert xilinx.program(properties=_A_SHELL) == device
-    assert len(xilinx.tool.commands) == 1
+    assert len(xilinx.regions.commands) == 1
 
 
 def test_program_other_shell_raises_loading_failed(xilinx: Bench) -> None:
     xilinx.image.write_bytes(xclbin('', _SHELL))
-    xilinx.tool.loads = 'cc' * 16
+    xilinx.regions.outcome = LoadOutcome.WRONG_ID
     with pytest.raises(LoadingFailed):
         xilinx.program(properties=_A_SHELL)
-
-
-def test_program_error_does_not_contain_path(intel: Bench) -> None:
-    intel.tool.outcome = LoadOutcome.REFUSED
-    intel.tool.output = f'Error opening bitstream file {intel.image}'
-    with pytest.raises(DriverError) as caught:
-        intel.program()
-    assert str(intel.host.root) not in caught.value.text
-    assert 'Error opening bitstream file the file' in caught.value.text
 
 
 # --- cleaning ---
 
 
-class IdleKernel(PrivilegedKernel):
-    """A kernel whose processes have no device open."""
-
-    def holders(self, root: Path, files: Sequence[str]) -> list[int]:
-        return []
-
-
 def build_cleaning_bench(bench: Bench, blank: str) -> AllocatedHandle:
     """Give the driver a blank bitstream; return the handle of the card."""
     options = {**_OPTIONS, 'cleaning': 'after-use', 'blank_bitstream': blank}
-    host = Host('compute-1', bench.host.root, IdleKernel())
-    bench.driver = IntelFpga(host, {**options, 'tool': 'fpgaconf'})
-    bench.driver.run_tool = bench.tool
-    root = bench.device.root
-    assert root.handles[0].cleaning is CleaningPolicy.AFTER_USE
-    return build_handle(bench.device, root, root.handles[0])
+    bench.driver = IntelFpga(bench.host, options)
+    assert bench.device.root.handles[0].cleaning is CleaningPolicy.AFTER_USE
+    return build_handles(bench.device)[0]
 
 
 def test_cleaning_run_loads_blank_bitstream(intel: Bench) -> None:
@@ -444,7 +367,7 @@ def test_cleaning_run_without_blank_bitstream_marks_logic(intel: Bench) -> None:
     (step,) = intel.driver.list_clean_steps(handle)
     assert step.name == LOGIC_STEP
     intel.driver.run_clean_step(handle, LOGIC_STEP, threading.Event())
-    assert intel.tool.commands == []
+    assert intel.regions.commands == []
 
 
 def test_blank_bitstream_of_other_card_is_refused(intel: Bench) -> None:
@@ -452,7 +375,7 @@ def test_blank_bitstream_of_other_card_is_refused(intel: Bench) -> None:
     handle = build_cleaning_bench(intel, str(intel.image))
     with pytest.raises(DriverError, match='does not fit'):
         intel.driver.run_clean_step(handle, 'blank', threading.Event())
-    assert intel.tool.commands == []
+    assert intel.regions.commands == []
 
 
 def test_missing_blank_bitstream_fails(intel: Bench) -> None:

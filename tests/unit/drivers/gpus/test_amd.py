@@ -9,6 +9,7 @@ from cyborg_lite.drivers.gpus.amd import AmdGpu
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.model.inventory.host_report import Device, Health
 from tests.hosts.kernel import FakeKernel
+from tests.hosts.scans import find_device
 
 INSTINCT = '0000:c8:00.0'
 
@@ -22,8 +23,7 @@ def driver(tmp_path: Path) -> AmdGpu:
 
 @pytest.fixture
 def device(driver: AmdGpu) -> Device:
-    (device,) = (result.device for result in driver.discover() if result.device)
-    return device
+    return find_device(driver, INSTINCT)
 
 
 def test_discover_identifies_card_by_unique_id(driver: AmdGpu, device: Device) -> None:
@@ -35,7 +35,7 @@ def test_discover_serial_unreadable_keeps_identity(
     driver: AmdGpu, device: Device, tmp_path: Path
 ) -> None:
     (tmp_path / f'sys/bus/pci/devices/{INSTINCT}/unique_id').unlink()
-    assert [result.device for result in driver.discover() if result.device] == [device]
+    assert find_device(driver, INSTINCT) == device
 
 
 def test_read_usage_returns_load_and_memory(driver: AmdGpu, device: Device) -> None:
@@ -54,8 +54,8 @@ def test_read_usage_missing_file_is_unknown(
 
 
 def read_power(driver: AmdGpu) -> str | None:
-    (device,) = (result.device for result in driver.discover() if result.device)
-    typed = {item.name: item.value for item in device.root.typed_attributes}
+    attributes = find_device(driver, INSTINCT).root.typed_attributes
+    typed = {item.name: item.value for item in attributes}
     return typed.get('max_power_w')
 
 

@@ -86,16 +86,6 @@ def test_find_network_user_switch_management_is_user(
     assert reason is None if user is None else str(reason).startswith(user)
 
 
-def test_find_network_user_names_type_of_vdpa(host: Host, plug: Plug) -> None:
-    device = host.root / 'sys/bus/vdpa/devices/vdpa3'
-    driver = host.root / 'sys/bus/vdpa/drivers/vhost_vdpa'
-    for directory in (device, driver):
-        directory.mkdir(parents=True)
-    (device / 'driver').symlink_to(driver)
-    user = _find_user(host, plug, {'dirs': ['vdpa3']})
-    assert user == 'it has the vDPA device vdpa3 of type vhost_vdpa'
-
-
 @pytest.mark.parametrize('driver', ['vfio-pci', 'pci-stub', None])
 def test_find_network_user_without_host_driver_is_free(
     host: Host, plug: Plug, driver: str | None

@@ -4,9 +4,8 @@
 import errno
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,14 +23,7 @@ run /usr/bin/tool -[ed] <address>
 _NOBODY = 65534
 
 
-@pytest.fixture(autouse=True)
-def as_root() -> Iterator[None]:
-    """Call the functions directly, as the privileged process does."""
-    context: Any = privileged.CONTEXT  # the library has no types
-    context.set_client_mode(False)
-    yield
-    context.set_client_mode(True)
-    privileged.set_root('/')
+pytestmark = pytest.mark.usefixtures('as_root')
 
 
 @pytest.fixture
@@ -46,7 +38,6 @@ def root(tmp_path: Path) -> Path:
     link.symlink_to(os.path.relpath(directory, link.parent))
     _write_lines(tmp_path, _LINES)
     _write_tool(tmp_path / 'usr/bin/tool', 'echo "$@"; exit 3')
-    privileged.set_root(str(tmp_path))
     return tmp_path
 
 
@@ -85,17 +76,18 @@ def test_write_allowed_file_changes_it(root: Path) -> None:
         f'{_LINK}/remove',
         f'{_LINK}/../../sriov_numvfs',
         'sys/sriov_numvfs',
+        'sys/devices/0000:3b:00.9/sriov_numvfs',
         f'etc/{_ADDRESS}/sriov_numvfs',
     ],
 )
 def test_write_other_path_raises(path: str, root: Path) -> None:
-    for name in ('etc/shadow', 'sys/sriov_numvfs', f'etc/{_ADDRESS}/sriov_numvfs'):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text('0')
+    file = root / path
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text('0')
     with pytest.raises((PermissionError, FileNotFoundError)):
         privileged.write(f'{root}/{path}', '1')
-    assert (root / 'etc/shadow').read_text() == '0'
-    assert (root / _DIRECTORY / 'remove').read_text() == '0'
+    assert file.read_text() == '0'
 
 
 @pytest.mark.parametrize('text', ['', '99999', '4\n', '-1', '4 ', '٤', 'x' * 100_000])
@@ -412,6 +404,8 @@ def test_privileges_writable_by_others_are_ignored(
         'run tool x',
         'run',
         'run /usr/../tool x',
+        'run /usr/bin/tool (',
+        'delete /sys/x 1',
         'cards 10de',
         'cards 10DE 03',
         '\udcff',
@@ -499,11 +493,6 @@ def test_kernel_of_other_root_is_refused(root: Path) -> None:
         PrivilegedKernel().run(Path('/nonexistent'), 'usr/bin/tool', ['-e', _ADDRESS])
 
 
-def test_kernel_runs_tool_wherever_it_is(root: Path) -> None:
-    at_path = PrivilegedKernel().run(root, 'usr/bin/tool', ['-e', _ADDRESS])
-    assert PrivilegedKernel().run(root, 'tool', ['-e', _ADDRESS]) == at_path
-
-
 def test_entry_points_take_no_root() -> None:
     for name in ('write', 'run', 'holders'):
         function = getattr(privileged, name)
@@ -529,6 +518,7 @@ def test_holders_in_other_process_namespace_raises(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A container without the processes of the host sees no guest."""
+    privileged.set_root('/')
     namespace = tmp_path / 'pid'
     namespace.symlink_to('pid:[4026532001]')
     monkeypatch.setattr(privileged, '_PID_NAMESPACE', str(namespace))

@@ -3,9 +3,7 @@
 
 import pytest
 
-from cyborg_lite.drivers.nvidia.capacity import (
-    count_capacity,
-)
+from cyborg_lite.drivers.nvidia.capacity import count_capacity
 from cyborg_lite.drivers.nvidia.layout import (
     Vgpu,
     VgpuLayout,
@@ -32,11 +30,6 @@ def _capacity(
     vgpus = tuple(Vgpu(address, vgpu_type.id) for address in _SIXTEEN[:existing])
     layout = VgpuLayout(mode, _SIXTEEN, (vgpu_type, *extra_types), vgpus)
     return count_capacity(layout, vgpu_type, memory, instances)
-
-
-@pytest.mark.parametrize('available', [0, 1, 4])
-def test_capacity_uses_max_instance_of_description(available: int) -> None:
-    assert _capacity(_type('A100-10C', available, maximum=4)) == 4
 
 
 def test_capacity_is_limited_by_virtual_functions() -> None:
@@ -82,9 +75,3 @@ def _count_quarters(device: str, *existing: Vgpu) -> int:
 def test_capacity_vgpus_share_gpu_instances() -> None:
     own = Vgpu(_SIXTEEN[0], 'DC-1-6Q', instance=3)
     assert _count_quarters('2bb5') == _count_quarters('2bb5', own) == 8
-
-
-def test_capacity_vgpu_of_other_type_takes_its_instance() -> None:
-    assert _count_quarters('2bb5', Vgpu(_SIXTEEN[0], 'DC-1-24Q', instance=3)) == 4
-    # The offer subtracts a vGPU of an unknown type.
-    assert _count_quarters('2bb5', Vgpu(_SIXTEEN[0], '999', instance=3)) == 5

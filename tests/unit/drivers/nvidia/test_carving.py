@@ -8,12 +8,12 @@ import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
-from cyborg_lite.drivers.nvidia.models import PROFILES
 from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import Device
 from cyborg_lite.testing.preparation_checks import build_handle
 from tests.hosts.kernel import FakeKernel
+from tests.hosts.scans import find_device
 
 _CARD = '0000:c1:00.0'
 _TYPES = '+'.join(f'nvidia-{number}' for number in (474, 475, 476, 477, 478))
@@ -36,10 +36,7 @@ class ElasticHost:
         return self.driver
 
     def device(self) -> Device:
-        devices = {result.address: result for result in self.driver.discover()}
-        device = devices[_CARD].device
-        assert device is not None, devices[_CARD].reason
-        return device
+        return find_device(self.driver, _CARD)
 
     def handle(self, size: str, place: int | None, number: int = 0) -> AllocatedHandle:
         """Return a handle of a size, such as 1_5C, with its place on the card."""
@@ -61,22 +58,6 @@ def host(tmp_path: Path) -> ElasticHost:
     host = ElasticHost(tmp_path)
     host.driver.set_mode(host.device(), 'elastic')
     return host
-
-
-def test_places_are_those_of_nvidia() -> None:
-    """Compare the places with those of ``nvidia-smi mig -lgipp``."""
-    sizes = {profile.name: str(profile.size) for profile in PROFILES['20f1']}
-    assert sizes == {
-        '7g.40gb': '0:8',
-        '4g.20gb': '0:4',
-        '3g.20gb': '0,4:4',
-        '2g.10gb': '0,2,4:2',
-        '1g.10gb': '0,2,4,6:2',
-        '1g.5gb': '0,1,2,3,4,5,6:1',
-    }
-    a30 = {profile.name: str(profile.size) for profile in PROFILES['20b7']}
-    assert a30 == {'4g.24gb': '0:4', '2g.12gb': '0,2:2', '1g.6gb': '0,1,2,3:1'}
-    assert {profile.size for profile in PROFILES['2bb5']} == {None}
 
 
 def test_elastic_card_offers_each_size(host: ElasticHost) -> None:
@@ -155,22 +136,6 @@ def test_carve_replaces_abandoned_instance(host: ElasticHost) -> None:
         assert host.kernel.run(host.kernel.root, 'usr/bin/nvidia-smi', smi)[0] == 0
     host.driver.prepare(host.handle('1_5C', 5))
     assert host.list_instances() == [('1g.5gb', '5:1')]
-
-
-def test_reboot_restores_instances_with_same_uuids(host: ElasticHost) -> None:
-    handles = [host.handle('4_20C', 0), host.handle('1_5C', 4), host.handle('2_10C', 4)]
-    handles[1] = replace(handles[1], place=6)
-    for handle in handles:
-        host.driver.prepare(handle)
-    before = host.list_instances()
-    host.kernel.reboot()
-    assert host.list_instances() == []
-    driver = host.start(*handles)
-    assert driver.has_mode(host.device(), 'elastic')
-    for handle in handles:
-        driver.prepare(handle)
-    assert host.list_instances() == before
-    assert all(map(driver.is_prepared, handles))
 
 
 def test_elastic_card_with_vgpus_stays_elastic(host: ElasticHost) -> None:

@@ -11,6 +11,7 @@ from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from tests.hosts import sysfs_tree
+from tests.hosts.scans import find_device
 from tests.hosts.sysfs_device import Plug
 
 _OPTIONS = {'offer_without_reset': False}
@@ -33,20 +34,6 @@ def test_discover_returns_all_vendor_functions(name: str, host: Host) -> None:
     assert set(_results(host)) == expected
 
 
-def test_hardware_id_is_gpu_uuid(host: Host) -> None:
-    sysfs_tree.build('t4-mdev', host.root)
-    device = _results(host)['0000:3b:00.0'].device
-    assert device is not None
-    assert device.hardware_id == 'GPU-6ee9bd5d-26e1-4f9e-9f0e-1b6d0c0a3b00'
-
-
-def test_hardware_id_without_vendor_driver_is_address(host: Host, plug: Plug) -> None:
-    plug('0000:3b:00.0', driver=None)
-    device = _results(host)['0000:3b:00.0'].device
-    assert device is not None
-    assert device.hardware_id == '0000:3b:00.0'
-
-
 def test_hardware_id_of_uninitialized_card_is_address(host: Host) -> None:
     sysfs_tree.build('t4-mdev', host.root)
     directory = host.root / 'proc/driver/nvidia/gpus/0000:3b:00.0'
@@ -56,14 +43,10 @@ def test_hardware_id_of_uninitialized_card_is_address(host: Host) -> None:
     file.write_text(re.sub(r'GPU-[0-9a-f-]+', unknown, text))
     driver = NvidiaGpu(host, _OPTIONS)
 
-    def read_id() -> str | None:
-        results = {result.address: result for result in driver.discover()}
-        device = results['0000:3b:00.0'].device
-        return device.hardware_id if device else None
-
-    assert read_id() == '0000:3b:00.0'
+    assert find_device(driver, '0000:3b:00.0').hardware_id == '0000:3b:00.0'
     file.write_text(text)
-    assert read_id() == 'GPU-6ee9bd5d-26e1-4f9e-9f0e-1b6d0c0a3b00'
+    device = find_device(driver, '0000:3b:00.0')
+    assert device.hardware_id == 'GPU-6ee9bd5d-26e1-4f9e-9f0e-1b6d0c0a3b00'
 
 
 def test_hardware_id_unreadable_is_cached(host: Host) -> None:
@@ -84,9 +67,7 @@ def test_hardware_id_replaced_card_is_not_cached(host: Host, plug: Plug) -> None
     assert all(item.address != '0000:3b:00.0' for item in driver.discover())
     shutil.rmtree(host.root / 'proc/driver/nvidia')
     plug('0000:3b:00.0')
-    (new,) = (item for item in driver.discover() if item.address == '0000:3b:00.0')
-    assert new.device is not None
-    assert new.device.hardware_id == '0000:3b:00.0'
+    assert find_device(driver, '0000:3b:00.0').hardware_id == '0000:3b:00.0'
 
 
 def test_discover_removed_card_does_not_hide_others(host: Host) -> None:
@@ -104,9 +85,7 @@ def test_discover_removed_card_does_not_hide_others(host: Host) -> None:
 def test_vgpus_have_version_of_host_driver(host: Host) -> None:
     sysfs_tree.build('t4-mdev', host.root)
     options = {**_OPTIONS, 'vgpu_types': ['0000:3b:00.0=GRID T4-2Q']}
-    results = {item.address: item for item in NvidiaGpu(host, options).discover()}
-    device = results['0000:3b:00.0'].device
-    assert device is not None
+    device = find_device(NvidiaGpu(host, options), '0000:3b:00.0')
     typed = {item.name: item.value for item in device.root.typed_attributes}
     assert typed['vgpu_type'] == 'T4_2Q'
     assert typed['driver_version'] == '535.129.03'

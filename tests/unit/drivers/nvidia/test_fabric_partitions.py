@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of partitions of Fabric Manager."""
 
-import errno
 from pathlib import Path
 
 import pytest
 
 from cyborg_lite.drivers.host.kernel import Writer
-from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.drivers.nvidia.fabric_partitions import FabricGroups
 from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.errors.drivers import DeviceBusy, DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
-from cyborg_lite.testing.preparation_checks import build_handle
 from tests.hosts.kernel import FakeKernel
+from tests.hosts.scans import build_handles, find_device
 
 CARDS = '0000:1b:00.0', '0000:43:00.0'
 OTHER = '0000:3b:00.0'
@@ -37,26 +36,17 @@ def members(kernel: FakeKernel) -> list[AllocatedHandle]:
     host = Host('compute-1', kernel.root, kernel)
     options = {'fabric_partitions': [f'1 = {" + ".join(CARDS)}']}
     driver = NvidiaGpu(host, {'offer_without_reset': False, **options})
-    devices = (item.device for item in driver.discover() if item.address == CARDS[0])
-    (device,) = filter(None, devices)
-    return [build_handle(device, device.root, item) for item in device.root.handles]
+    return build_handles(find_device(driver, CARDS[0]))
 
 
-def test_activate_and_deactivate_are_idempotent(
+def test_activate_and_deactivate_change_partition_once(
     kernel: FakeKernel, members: list[AllocatedHandle]
 ) -> None:
     partitions = build(kernel)
-    host = Host('compute-1', kernel.root, kernel)
-    first, second = (PciFunction(host, address) for address in (CARDS[0], OTHER))
-    assert partitions.is_partition(first)
-    assert not partitions.is_partition(second)
-    for _ in range(2):
-        partitions.activate(members)
-        assert kernel.fabric.list_active() == [1]
-    for _ in range(2):
-        partitions.deactivate(members)
-        assert kernel.fabric.list_active() == []
-    changes = [text for tool, text in kernel.written if text != '-l']
+    for change in (partitions.activate, partitions.deactivate):
+        change(members)
+        change(members)
+    changes = [text for _, text in kernel.written if text != '-l']
     assert changes == ['-a 1', '-d 1']
 
 
@@ -73,14 +63,6 @@ def test_unknown_partition_is_reported(
 ) -> None:
     with pytest.raises(DriverError, match='does not show partition 9'):
         build(kernel, 9).activate(members)
-
-
-def test_tool_without_answer_is_reported(
-    kernel: FakeKernel, members: list[AllocatedHandle]
-) -> None:
-    kernel.refuse('fmpm', errno.EACCES)
-    with pytest.raises(DriverError, match='Permission denied'):
-        build(kernel).activate(members)
 
 
 def test_invalid_address_is_refused(kernel: FakeKernel) -> None:

@@ -9,11 +9,10 @@ from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.drivers.nvidia.mig import format_layout, list_layouts, parse_layout
 from cyborg_lite.drivers.nvidia.models import PROFILES
-from cyborg_lite.errors.drivers import DeviceBusy, DriverError
-from cyborg_lite.model.devices.modes import list_inventory
-from cyborg_lite.model.inventory.host_report import Device
+from cyborg_lite.errors.drivers import DeviceBusy
 from cyborg_lite.testing.preparation_checks import build_handle
 from tests.hosts.kernel import FakeKernel
+from tests.hosts.scans import find_device
 
 _CARD = '0000:c1:00.0'
 _A100, _A30 = PROFILES['20f1'], PROFILES['20b7']
@@ -33,15 +32,8 @@ def _driver(kernel: FakeKernel) -> NvidiaGpu:
     return NvidiaGpu(Host('compute-1', kernel.root, kernel), options)
 
 
-def _device(driver: NvidiaGpu) -> Device:
-    devices = {result.address: result.device for result in driver.discover()}
-    device = devices[_CARD]
-    assert device is not None
-    return device
-
-
 def _current(driver: NvidiaGpu) -> list[str]:
-    modes = driver.modes(_device(driver))
+    modes = driver.modes(find_device(driver, _CARD))
     return [mode.name for mode in modes if mode.is_current]
 
 
@@ -77,37 +69,15 @@ def test_list_layouts_has_equal_instances() -> None:
     ]
 
 
-def test_modes_predict_vgpus_of_each_layout(kernel: FakeKernel) -> None:
+def test_declared_layout_has_one_spelling(kernel: FakeKernel) -> None:
     driver = _driver(kernel)
-    device = _device(driver)
-    modes = {mode.name: mode for mode in driver.modes(device)}
-    assert driver.declared_mode(device) == '3g.20gb+2x1g.5gb'
-    assert modes['3g.20gb+2x1g.5gb'].is_current
-    assert modes['3g.20gb+2x1g.5gb'].inventory == list_inventory(device.root)
-    (item,) = modes['7x1g.5gb'].inventory
-    assert (item.resource_class, item.total) == ('VGPU', 7)
-    assert 'CUSTOM_NVIDIA_20F1_A100_1_5C' in item.traits
-    device = driver.set_mode(device, '7x1g.5gb')
-    assert list_inventory(device.root) == (item,)
-    assert _current(driver) == ['7x1g.5gb']
-
-
-def test_set_mode_interrupted_starts_over(kernel: FakeKernel) -> None:
-    """The tool fails after the first instance; the previous layout can be set."""
-    driver = _driver(kernel)
-    device = _device(driver)
-    kernel.break_off('-cgi 1g.5gb')
-    with pytest.raises(DriverError, match='nvidia-smi'):
-        driver.set_mode(device, '7x1g.5gb')
-    assert _current(driver) == []
-    kernel.repair()
-    driver.set_mode(device, '3g.20gb+2x1g.5gb')
-    assert _current(driver) == ['3g.20gb+2x1g.5gb']
+    declared = driver.declared_mode(find_device(driver, _CARD))
+    assert [declared] == _current(driver) == ['3g.20gb+2x1g.5gb']
 
 
 def test_set_mode_with_vgpu_is_busy(kernel: FakeKernel) -> None:
     driver = _driver(kernel)
-    device = _device(driver)
+    device = find_device(driver, _CARD)
     (part, *_) = device.root.children
     driver.prepare(build_handle(device, part, part.handles[0]))
     with pytest.raises(DeviceBusy, match='it has vGPUs'):
@@ -117,4 +87,4 @@ def test_set_mode_with_vgpu_is_busy(kernel: FakeKernel) -> None:
 def test_modes_whole_card_has_none(kernel: FakeKernel) -> None:
     options = {option.dest: option.default for option in NvidiaGpu.OPTIONS}
     driver = NvidiaGpu(Host('compute-1', kernel.root, kernel), options)
-    assert driver.modes(_device(_driver(kernel))) == ()
+    assert driver.modes(find_device(_driver(kernel), _CARD)) == ()

@@ -10,6 +10,7 @@ from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.drivers.nvidia.nvswitch import TRAIT, Fabric, read_fabric
 from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from tests.hosts import sysfs_tree
+from tests.hosts.scans import find_device, scan
 from tests.hosts.sysfs_device import Plug
 
 _CARD, _SWITCH = '0000:1b:00.0', '0000:07:00.0'
@@ -17,8 +18,7 @@ _BRIDGE = {'class': '068000', 'driver': None}
 
 
 def _results(host: Host) -> dict[str, DiscoveryResult]:
-    results = NvidiaGpu(host, {'offer_without_reset': False}).discover()
-    return {result.address: result for result in results}
+    return scan(NvidiaGpu(host, {'offer_without_reset': False}))
 
 
 def test_card_behind_nvswitches_shows_fabric(host: Host) -> None:
@@ -48,9 +48,7 @@ def test_vgpus_behind_nvswitches_have_trait(host: Host) -> None:
     sysfs_tree.build_from(fields, host.root, most_virtual=8)
     rule = f'{card["pci"]}=1525'
     driver = NvidiaGpu(host, {'offer_without_reset': False, 'vgpu_types': [rule]})
-    (device,) = (e.device for e in driver.discover() if e.address == card['pci'])
-    assert device is not None
-    assert device.root.traits[2:] == (TRAIT,)
+    assert find_device(driver, card['pci']).root.traits[2:] == (TRAIT,)
 
 
 def test_nvswitch_without_driver_is_named_in_reason(host: Host) -> None:

@@ -15,7 +15,6 @@ from cyborg_lite.drivers.nvidia.selection import (
 )
 from cyborg_lite.drivers.pci.functions import handle_info
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
-from cyborg_lite.model.inventory.host_report import HandleType
 from tests.doubles.drivers import handle
 
 _FUNCTIONS: Final = tuple(f'0000:41:00.{number}' for number in range(4, 8))
@@ -125,14 +124,6 @@ def _card(
     return VgpuCard('host_card', '0000:41:00.0', '20f1', layout, selection, totals)
 
 
-def test_deployable_time_sliced_type_is_root() -> None:
-    root = build_deployable(_card(VgpuSelection((_SMALL,))))
-    assert (root.name, root.children) == ('host_card', ())
-    assert (root.resource_class, root.total, root.reserved) == ('VGPU', 2, 0)
-    assert root.traits == ('OWNER_CYBORG', 'CUSTOM_NVIDIA_20F1_X_6Q')
-    assert root.attributes['vgpu_type'] == 'X_6Q'
-
-
 def test_vgpu_type_of_gpu_instances_has_mig_profile() -> None:
     vgpu_type = VgpuType('474', 'GRID A100-1-5C', 7)
     typed = {item.name: item.value for item in vgpu_type.typed_attributes}
@@ -152,26 +143,6 @@ def test_deployable_addresses_ignore_configuration() -> None:
     assert addresses == list(_FUNCTIONS[2:])
 
 
-@pytest.mark.parametrize(
-    ('mode', 'handle_type', 'key', 'managed'),
-    [
-        (VgpuMode.VENDOR_VFIO, HandleType.PCI, f'{_FUNCTIONS[1]}/X_6Q', False),
-        (VgpuMode.MDEV_OF_VIRTUAL, HandleType.MDEV, f'{_FUNCTIONS[1]}/1', True),
-        (VgpuMode.MDEV, HandleType.MDEV, '0000:41:00.0/1/1', True),
-    ],
-)
-def test_deployable_handles_depend_on_mode(
-    mode: VgpuMode, handle_type: HandleType, key: str, managed: bool
-) -> None:
-    root = build_deployable(_card(VgpuSelection((_SMALL,)), _layout(mode=mode)))
-    second = root.handles[1]
-    assert (second.type, second.key, second.managed) == (handle_type, key, managed)
-    assert second.needs_host
-    is_mdev = handle_type is HandleType.MDEV
-    assert second.info.get('vgpu_mark') == ('1_1' if is_mdev else None)
-    assert second.info.get('asked_type') == ('1' if is_mdev else None)
-
-
 def test_deployable_foreign_vgpu_takes_handle_or_capacity() -> None:
     """A foreign vGPU blocks the handle at its address; elsewhere one of any handles."""
     near, far = _vgpu(1, _SMALL), _vgpu(3, _SMALL)
@@ -179,10 +150,3 @@ def test_deployable_foreign_vgpu_takes_handle_or_capacity() -> None:
     root = build_deployable(_card(selection, _layout(near, far)))
     assert [handle.in_use for handle in root.handles] == [False, True]
     assert (root.reserved, root.unavailable) == (1, 2)
-
-
-def test_deployable_blocked_card_is_reserved() -> None:
-    foreign = (_vgpu(0, _LARGE),)
-    selection = VgpuSelection((_SMALL,), '', foreign, is_blocked=True)
-    root = build_deployable(_card(selection, _layout(*foreign)))
-    assert (root.total, root.reserved) == (2, 2)

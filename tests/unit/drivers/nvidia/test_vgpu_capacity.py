@@ -14,6 +14,7 @@ from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import Deployable, Device
 from cyborg_lite.testing.preparation_checks import build_handle
 from tests.hosts import sysfs_tree
+from tests.hosts.scans import find_device
 
 _CARD = '0000:b1:00.0'
 _FUNCTIONS = tuple(f'0000:b1:00.{number}' for number in (4, 5, 6, 7))
@@ -56,9 +57,7 @@ class Bench:
             (self._host.root / name).mkdir(parents=True)
 
     def device(self) -> Device:
-        (result,) = (e for e in self.driver.discover() if e.address == _CARD)
-        assert result.device is not None, result.reason
-        return result.device
+        return find_device(self.driver, _CARD)
 
     def offer(self) -> tuple[int, int]:
         """Return the total and the free number of vGPUs."""

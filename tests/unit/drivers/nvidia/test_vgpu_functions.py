@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of vGPU types on virtual functions, with an emulated kernel."""
 
+from unittest.mock import Mock
+
 import pytest
 
 from cyborg_lite.errors.drivers import DeviceBusy
@@ -15,18 +17,8 @@ def l40s(make: MakeBench) -> VgpuBench:
     return make('l40s-vendor-vfio', f'{_L40S}=1155')
 
 
-def test_prepare_sets_type_release_clears_it(l40s: VgpuBench) -> None:
-    handle = l40s.handle(_L40S)
-    l40s.driver.prepare(handle)
-    assert l40s.vgpu_type('0000:82:00.5') == '1155'
-    l40s.driver.release(handle)
-    assert l40s.vgpu_type('0000:82:00.5') == '0'
-    assert l40s.vgpu_type('0000:82:00.4') == '1155'
-
-
 def test_release_foreign_type_is_kept(l40s: VgpuBench) -> None:
-    handle = l40s.handle(_L40S)
-    l40s.driver.prepare(handle)
+    handle = l40s.prepare(_L40S)
     l40s.driver.release(handle)
     l40s.kernel.write(l40s.host.root, type_file('0000:82:00.4'), '0')
     l40s.kernel.write(l40s.host.root, type_file('0000:82:00.5'), '1147')
@@ -35,17 +27,16 @@ def test_release_foreign_type_is_kept(l40s: VgpuBench) -> None:
 
 
 def test_release_unknown_type_is_kept(l40s: VgpuBench) -> None:
-    handle = l40s.handle(_L40S)
-    l40s.driver.prepare(handle)
+    handle = l40s.prepare(_L40S)
     (l40s.host.root / type_file('0000:82:00.5')).write_text('2001\n')
     l40s.driver.release(handle)
     assert l40s.vgpu_type('0000:82:00.5') == '2001'
 
 
-def test_release_function_in_use_raises_busy(l40s: VgpuBench) -> None:
-    handle = l40s.handle(_L40S)
-    l40s.driver.prepare(handle)
-    link = l40s.kernel.open('/dev/vfio/401')
+@pytest.mark.parametrize('file', ['/dev/vfio/401', '/dev/vfio/devices/vfio0'])
+def test_release_function_in_use_raises_busy(l40s: VgpuBench, file: str) -> None:
+    handle = l40s.prepare(_L40S)
+    link = l40s.kernel.open(file)
     with pytest.raises(DeviceBusy, match='open in process 4242'):
         l40s.driver.release(handle)
     link.unlink()
@@ -65,8 +56,7 @@ def test_prepare_type_gone_from_list_raises_busy(l40s: VgpuBench) -> None:
 
 def test_discover_full_card_after_restart_is_unchanged(l40s: VgpuBench) -> None:
     """A full card lists no types, and a restarted agent has no cached types."""
-    handle = l40s.handle(_L40S)
-    l40s.driver.prepare(handle)
+    handle = l40s.prepare(_L40S)
     before = l40s.root(_L40S)
     l40s.restart(handle)
     assert l40s.root(_L40S) == before
@@ -90,8 +80,7 @@ def test_vfs_created_for_first_removed_after_last(make: MakeBench) -> None:
 
 
 def test_release_foreign_vfs_are_kept(l40s: VgpuBench) -> None:
-    handle = l40s.handle(_L40S)
-    l40s.driver.prepare(handle)
+    handle = l40s.prepare(_L40S)
     l40s.kernel.write(l40s.host.root, type_file('0000:82:00.4'), '0')
     l40s.driver.release(handle)
     assert l40s.vgpu_type('0000:82:00.4') == '0'
@@ -106,6 +95,21 @@ def test_prepare_retries_tool_while_library_open(make: MakeBench) -> None:
     bench.kernel.library_open = 3
     with pytest.raises(DeviceBusy, match='unbindLock'):
         bench.driver.prepare(bench.handle(_OFF))
+
+
+@pytest.mark.parametrize(
+    ('output', 'reason'),
+    [('first\nlast line\n', 'sriov-manage -e failed: last line'), ('', 'no output')],
+)
+def test_prepare_other_failure_of_tool_is_not_retried(
+    make: MakeBench, monkeypatch: pytest.MonkeyPatch, output: str, reason: str
+) -> None:
+    bench = make('l40s-vendor-vfio', f'{_OFF}=L40S-24Q')
+    handle, run = bench.handle(_OFF), Mock(return_value=(2, output))
+    monkeypatch.setattr(bench.kernel, 'run', run)
+    with pytest.raises(DeviceBusy, match=reason):
+        bench.driver.prepare(handle)
+    run.assert_called_once()
 
 
 def test_discover_type_number_without_vfs_is_withheld(make: MakeBench) -> None:

@@ -2,6 +2,7 @@
 """Tests of vGPUs with an emulated kernel: mdevs, changes, reboots, lost cards."""
 
 import errno
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -9,12 +10,13 @@ import pytest
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.errors.drivers import DeviceBusy, DeviceHangs, DriverError
 from cyborg_lite.model.inventory.host_report import Health
+from tests.hosts.pci_links import bind_driver
+from tests.hosts.scans import find_device
 from tests.hosts.vgpu_bench import MakeBench, VgpuBench
 
 _T4 = '0000:af:00.0'
 _A100 = '0000:41:00.0'
 _L40S = '0000:82:00.0'
-_OFF = '0000:c3:00.0'
 _OWN = '1ae6d6ce-4f2a-4a52-9d0c-0f5f2e7a1001'
 _FOREIGN = 'c0ffee00-0000-4000-8000-00000000beef'
 
@@ -65,8 +67,7 @@ def test_prepare_failure_removes_definition(t4: VgpuBench) -> None:
 
 
 def test_release_definition_not_removable_succeeds(t4: VgpuBench) -> None:
-    handle = t4.handle(_T4)
-    t4.driver.prepare(handle)
+    handle = t4.prepare(_T4)
     definition = t4.kernel.define(_T4, handle.uuid, 'nvidia-231')
     t4.kernel.refuse('mdevctl', errno.EACCES)
     t4.driver.release(handle)
@@ -78,8 +79,7 @@ def test_definition_that_stays_is_logged(
     t4: VgpuBench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """mdevctl exits with 0 although its directory is read-only."""
-    handle = t4.handle(_T4)
-    t4.driver.prepare(handle)
+    handle = t4.prepare(_T4)
     t4.kernel.define(_T4, handle.uuid, 'nvidia-231')
     monkeypatch.setattr(t4.kernel, '_undefine', lambda *arguments: (0, ''))
     t4.driver.release(handle)
@@ -104,15 +104,6 @@ def test_creates_mdevs_off_leaves_guest_mdev_to_nova(t4: VgpuBench) -> None:
     assert not definition.exists()
 
 
-def test_prepare_existing_mdev_succeeds(t4: VgpuBench) -> None:
-    """The program mdevctl may create the mdev at boot."""
-    handle = t4.handle(_T4)
-    t4.driver.prepare(handle)
-    t4.restart()
-    t4.driver.prepare(handle)
-    assert len(t4.mdevs()) == 3
-
-
 def test_prepare_uuid_of_other_mdev_raises(t4: VgpuBench) -> None:
     info = {**t4.handle(_T4).info, 'asked_type': 'nvidia-234'}
     handle = replace(t4.handle(_T4), uuid=_FOREIGN, info=info)
@@ -133,8 +124,7 @@ def test_prepare_incompatible_type_raises_busy(t4: VgpuBench) -> None:
 
 def test_release_mdev_in_use_raises_busy(t4: VgpuBench) -> None:
     """The kernel would block until the guest ends."""
-    handle = t4.handle(_T4)
-    t4.driver.prepare(handle)
+    handle = t4.prepare(_T4)
     group = t4.host.target(f'sys/bus/mdev/devices/{handle.uuid}/iommu_group')
     link = t4.kernel.open(f'/dev/vfio/{group}')
     changes = len(t4.kernel.written)
@@ -159,16 +149,14 @@ def test_prepare_hanging_change_raises_device_hangs(make: MakeBench) -> None:
 
 @pytest.mark.parametrize('number', [errno.ENOENT, errno.ENODEV])
 def test_release_vanished_mdev_succeeds(t4: VgpuBench, number: int) -> None:
-    handle = t4.handle(_T4)
-    t4.driver.prepare(handle)
+    handle = t4.prepare(_T4)
     t4.kernel.refuse('remove', number)
     t4.driver.release(handle)
 
 
 def test_discover_new_type_applies_after_last_release(make: MakeBench) -> None:
     bench = make('t4-mdev', '0000:3b:00.0=T4-2Q')
-    handle = bench.handle('0000:3b:00.0')
-    bench.driver.prepare(handle)
+    handle = bench.prepare('0000:3b:00.0')
     bench.restart(handle, rules=('0000:3b:00.0=T4-8Q',))
     device = bench.device('0000:3b:00.0')
     assert device.root.attributes['vgpu_type'] == 'T4_2Q'
@@ -183,8 +171,7 @@ def test_discover_new_type_applies_after_last_release(make: MakeBench) -> None:
 
 def test_discover_card_is_whole_after_last_release(make: MakeBench) -> None:
     bench = make('t4-mdev', '0000:3b:00.0=T4-2Q')
-    handle = bench.handle('0000:3b:00.0')
-    bench.driver.prepare(handle)
+    handle = bench.prepare('0000:3b:00.0')
     bench.restart(handle, rules=('0000:3b:00.0=whole',))
     device = bench.device('0000:3b:00.0')
     assert device.root.resource_class == 'VGPU'
@@ -199,9 +186,7 @@ def test_discover_vgpus_have_configured_class(t4: VgpuBench) -> None:
     own_class = 'CUSTOM_CYBORG_VGPU'
     options = {'vgpu_types': [f'{_T4}=nvidia-231'], 'vgpu_resource_class': own_class}
     driver = NvidiaGpu(t4.host, options)
-    devices = {result.address: result.device for result in driver.discover()}
-    device, before = devices[_T4], t4.device(_T4)
-    assert device is not None
+    device, before = find_device(driver, _T4), t4.device(_T4)
     assert device.root.resource_class == own_class
     assert device.root.total == before.root.total
     assert driver.read_usage(device).units_total == device.root.total
@@ -220,13 +205,8 @@ def test_discover_foreign_type_blocks_card(make: MakeBench) -> None:
 def test_discover_card_with_guest_stays_whole(make: MakeBench) -> None:
     bench = make('t4-mdev', '0000:3b:00.0=T4-2Q')
     directory = bench.host.root / 'sys/bus/pci/devices/0000:3b:00.0'
-    for vgpu_type in (directory / 'mdev_supported_types').iterdir():
-        for file in vgpu_type.iterdir():
-            file.rmdir() if file.is_dir() else file.unlink()
-        vgpu_type.rmdir()
-    (directory / 'driver').unlink()
-    (directory / 'driver').symlink_to('../../../../bus/pci/drivers/vfio-pci')
-    (bench.host.root / 'sys/bus/pci/drivers/vfio-pci').mkdir()
+    shutil.rmtree(directory / 'mdev_supported_types')
+    bind_driver(bench.host, '0000:3b:00.0', 'vfio-pci')
     device = bench.device('0000:3b:00.0')
     assert (device.root.resource_class, device.root.reserved) == ('PGPU', 1)
     assert 'refused while it is bound to vfio' in device.health_reason
@@ -263,35 +243,6 @@ def test_discover_rule_may_name_virtual_function(make: MakeBench, rule: str) -> 
     # The rule also applies while the virtual functions are disabled.
     bench.kernel.reboot()
     assert bench.device(_A100).root.resource_class != 'PGPU'
-
-
-@pytest.mark.parametrize(
-    ('name', 'rule'),
-    [
-        ('t4-mdev', f'{_T4}=nvidia-231'),
-        ('a100-sriov-mig', f'{_A100}=nvidia-471'),
-        ('l40s-vendor-vfio', f'{_L40S}=1155'),
-        ('l40s-vendor-vfio', f'{_OFF}=L40S-24Q'),
-    ],
-)
-def test_prepare_after_reboot_restores_vgpu(
-    make: MakeBench, name: str, rule: str
-) -> None:
-    bench = make(name, rule)
-    address = rule.partition('=')[0]
-    handle = bench.handle(address)
-    bench.driver.prepare(handle)
-    before = [(handle.key, handle.info) for handle in bench.root(address).handles]
-    bench.kernel.reboot()
-    bench.restart(handle)
-    bench.driver.prepare(handle)
-    assert [(u.key, u.info) for u in bench.root(address).handles] == before
-    in_use = bench.mdevs() == {handle.uuid} or bench.vgpu_type(
-        handle.key.partition('/')[0]
-    )
-    assert in_use
-    bench.driver.release(handle)
-    assert bench.mdevs() == set()
 
 
 def test_discover_lost_card_is_reserved(t4: VgpuBench) -> None:

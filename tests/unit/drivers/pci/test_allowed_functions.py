@@ -1,53 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the entries that allow PCI functions: their syntax and what they select."""
 
-from typing import Final
-
 import pytest
 
-from cyborg_lite.drivers.pci.allowed_functions import AllowedFunctions, parse_entries
+from cyborg_lite.drivers.pci.allowed_functions import parse_entries
 from cyborg_lite.errors.daemons import ConfigurationError
-from cyborg_lite.model.ownership.nova_config import NovaPciFunction
-
-_CARD: Final = NovaPciFunction('0000:3b:00.0', '1d55', '1001')
-
-
-def _parse(text: str) -> AllowedFunctions:
-    (entry,) = parse_entries([text])
-    return entry
-
-
-@pytest.mark.parametrize(
-    ('text', 'expected'),
-    [
-        ('{"vendor_id": "1d55"}', True),
-        ('{"vendor_id": "1d55", "class": "0x12"}', True),
-        ('{"vendor_id": "1d55", "class": "02"}', False),
-        ('{"vendor_id": "8086", "class": "12"}', False),
-        ('{"class": "120000", "address": "*:3b:00.0"}', True),
-        ('{"class": "120000", "address": "*:3c:00.0"}', False),
-    ],
-)
-def test_covers_requires_all_selectors(text: str, expected: bool) -> None:
-    assert _parse(text).covers(_CARD, '120000') is expected
-
-
-def test_parse_entries_defaults_are_plain_pci() -> None:
-    entry = _parse('{"vendor_id": "1d55"}')
-    assert (entry.resource_class, entry.device_type) == ('CUSTOM_PCI', 'PCI')
-    assert (entry.traits, entry.physical_network) == ((), '')
-    assert entry.is_managed
-    assert entry.cleaning is None
-
-
-def test_parse_entries_settings_are_normalized() -> None:
-    entry = _parse(
-        '{"class": "12", "managed": "off", "traits": [" fast ", ""],'
-        ' "physical_network": "physnet1", "device_type": "NIC"}'
-    )
-    assert entry.traits == ('CUSTOM_FAST',)
-    assert (entry.device_type, entry.physical_network) == ('NIC', 'physnet1')
-    assert not entry.is_managed
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from cyborg_lite.drivers.pci.generic import GenericPci
 from cyborg_lite.errors.drivers import DeviceBusy, DeviceGone, DriverError, ResetFailed
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
-from cyborg_lite.testing.preparation_checks import build_handle
 from tests.hosts.kernel import FakeKernel
 from tests.hosts.nvme_tools import NvmeKernel
+from tests.hosts.scans import build_handles, find_device
 
 _PARENT, _VIRTUAL, _DRIVE = '0000:21:00.0', '0000:21:00.1', '0000:c2:00.0'
 _GPU: Final = '0000:3b:00.0'
@@ -42,12 +42,9 @@ class Site:
         return cls(driver, kernel, address)
 
     def _find_handle(self, address: str) -> AllocatedHandle:
-        for result in self.driver.discover():
-            if result.address == address and result.device is not None:
-                root = result.device.root
-                assert root.handles[0].cleaning is CleaningPolicy.AFTER_USE
-                return build_handle(result.device, root, root.handles[0])
-        raise LookupError(address)
+        device = find_device(self.driver, address)
+        assert device.root.handles[0].cleaning is CleaningPolicy.AFTER_USE
+        return build_handles(device)[0]
 
     def clean(self) -> list[str]:
         steps = self.driver.list_clean_steps(self.handle)
@@ -144,9 +141,7 @@ def test_function_without_reset_has_no_cleaning_policy(tmp_path: Path) -> None:
         (directory / name).unlink()
     options = {'offer_without_reset': True, 'cleaning': 'after-use'}
     driver = NvidiaGpu(Host('compute-1', tmp_path, kernel), options)
-    result = next(item for item in driver.discover() if item.address == _GPU)
-    assert result.device is not None
-    (handle,) = result.device.root.handles
+    (handle,) = find_device(driver, _GPU).root.handles
     assert handle.cleaning is CleaningPolicy.NEVER
 
 

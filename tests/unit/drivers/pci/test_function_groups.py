@@ -11,12 +11,6 @@ _HOST = Host('compute-1')
 GPU, AUDIO, PORT = '0000:3b:00.0', '0000:3b:00.1', '0000:18:00.0'
 
 
-def test_find_returns_members_in_order() -> None:
-    groups = FunctionGroups(_HOST, [f'{GPU} + {AUDIO}'])
-    assert groups.find(AUDIO) == (GPU, AUDIO)
-    assert groups.find(PORT) == ()
-
-
 def test_parse_group_accepts_forms_of_addresses() -> None:
     assert parse_group('00000000:3B:00.0+0000:3b:00.1') == (GPU, AUDIO)
 

@@ -8,11 +8,10 @@ from typing import Any, Final
 import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.drivers.pci.generic import GenericPci
 from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from tests.hosts import mount_tables, sysfs_tree
-from tests.hosts.hanging_host import HangingHost
+from tests.hosts.scans import scan
 from tests.hosts.sysfs_device import Plug
 
 _ADDRESS: Final = '0000:3b:00.0'
@@ -26,7 +25,7 @@ def _results(host: Host, *entries: Any) -> dict[str, DiscoveryResult]:
         'offer_without_reset': False,
         'device_spec': [json.dumps(entry) for entry in entries],
     }
-    return {result.address: result for result in GenericPci(host, options).discover()}
+    return scan(GenericPci(host, options))
 
 
 def _reason(host: Host, *entries: Any) -> str:
@@ -162,17 +161,3 @@ def test_discover_unknown_system_disk_withholds_storage(
     assert len(devices) == 5
     assert addresses == ['0000:3c:00.0']
     assert 'it may be the system disk' in results[_ADDRESS].reason
-
-
-def test_discover_hung_function_ends_no_scan(
-    host: Host, plug: Plug, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plug(_ADDRESS, _IDS, **_PLAIN)
-    plug('0000:4b:00.0', _IDS, **{**_PLAIN, 'iommu_group': 8})
-    monkeypatch.setattr(HangingHost, 'blocked', {f'{_ADDRESS}/boot_vga'})
-    options = {'offer_without_reset': False, 'device_spec': ['{"vendor_id": "1d55"}']}
-    driver = GenericPci(HangingHost(host.name, host.root), options)
-    driver._scan = TimedScan(0.3, 0.3)
-    results = {result.address: result for result in driver.discover()}
-    assert 'it does not answer' in results[_ADDRESS].reason
-    assert results['0000:4b:00.0'].device is not None

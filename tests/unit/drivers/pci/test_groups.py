@@ -7,17 +7,16 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.drivers.base import ActivatesGroups, PreparesHandles
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.network.sriov_nic import SriovNic
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.drivers.pci.generic import GenericPci
 from cyborg_lite.errors.drivers import DriverError
-from cyborg_lite.model.devices.devices import AllocatedHandle
-from cyborg_lite.model.inventory.host_report import DiscoveryResult, Health
-from cyborg_lite.testing.preparation_checks import build_handle
+from cyborg_lite.model.inventory.host_report import Health
 from tests.hosts import sysfs_tree
+from tests.hosts.pci_links import bind_driver
+from tests.hosts.scans import build_handles, find_device, scan
 
 GPU, AUDIO = '0000:3b:00.0', '0000:3b:00.1'
 PORTS = '0000:18:00.0', '0000:18:00.1'
@@ -39,25 +38,6 @@ def make_gpus(host: Host, **options: Any) -> NvidiaGpu:
 def make_nics(host: Host) -> SriovNic:
     groups = ['+'.join(PORTS)]
     return SriovNic(host, {'offer_without_reset': False, 'groups': groups})
-
-
-def scan(driver: PciDriver) -> dict[str, DiscoveryResult]:
-    return {result.address: result for result in driver.discover()}
-
-
-def list_handles(driver: PciDriver, address: str) -> list[AllocatedHandle]:
-    device = scan(driver)[address].device
-    assert device is not None
-    handles = device.root.handles
-    return [build_handle(device, device.root, handle) for handle in handles]
-
-
-def bind(host: Host, address: str, driver: str | None) -> None:
-    link = (host.root / 'sys/bus/pci/devices' / address).resolve() / 'driver'
-    link.unlink()
-    if driver is not None:
-        (host.root / 'sys/bus/pci/drivers' / driver).mkdir(exist_ok=True)
-        link.symlink_to(host.root / 'sys/bus/pci/drivers' / driver)
 
 
 def test_gpu_and_audio_are_units_of_one_device(host: Host) -> None:
@@ -84,7 +64,7 @@ def test_group_in_guest_stays_the_same(host: Host) -> None:
     driver = make_gpus(host)
     before = scan(driver)[GPU]
     for address in (GPU, AUDIO):
-        bind(host, address, 'vfio-pci')
+        bind_driver(host, address, 'vfio-pci')
     assert scan(driver)[GPU] == before
 
 
@@ -100,12 +80,10 @@ def test_unfit_member_withholds_group(host: Host) -> None:
 
 def test_lost_member_reserves_group(host: Host) -> None:
     driver = make_nics(host)
-    before = scan(driver)[PORTS[0]].device
+    before = find_device(driver, PORTS[0])
     config = host.root / 'sys/bus/pci/devices' / PORTS[1] / 'config'
     config.write_bytes(b'\xff' * 64)
-    device = scan(driver)[PORTS[0]].device
-    assert before is not None
-    assert device is not None
+    device = find_device(driver, PORTS[0])
     assert device.root == replace(before.root, reserved=2)
     assert device.health is Health.FAILED
     assert device.health_reason.startswith(f'{PORTS[1]}: lost')
@@ -120,8 +98,7 @@ def test_foreign_or_missing_member_withholds_group(host: Host, member: str) -> N
 
 
 def test_vgpu_rule_withholds_group(host: Host) -> None:
-    device = scan(make_gpus(host, vgpu_types=[f'{GPU}=whole']))[GPU].device
-    assert device is not None
+    device = find_device(make_gpus(host, vgpu_types=[f'{GPU}=whole']), GPU)
     assert device.root.total == 2
     result = scan(make_gpus(host, vgpu_types=[f'{GPU}=RTXA6000-4Q']))
     assert result[GPU].reason == 'vgpu_types has a rule for it'
@@ -129,23 +106,15 @@ def test_vgpu_rule_withholds_group(host: Host) -> None:
 
 def test_activate_refuses_other_members(host: Host) -> None:
     driver = make_nics(host)
-    handles = list_handles(driver, PORTS[0])
-    assert isinstance(driver, ActivatesGroups)
-    assert isinstance(driver, PreparesHandles)
+    handles = build_handles(find_device(driver, PORTS[0]))
     assert {driver.find_group(handle) for handle in handles} == {PORTS[0]}
-    for handle in handles:
-        driver.prepare(handle)
     driver.activate(handles)
     with pytest.raises(DriverError, match='are not the functions of a group'):
         driver.activate(handles[:1])
-    driver.deactivate(handles)
-    for handle in handles:
-        driver.release(handle)
-    assert not list(host.root.glob('run/cyborg*'))
 
 
 def test_ungrouped_card_has_no_group(host: Host) -> None:
-    (handle,) = list_handles(make_nics(host), '0000:19:00.0')
+    (handle,) = build_handles(find_device(make_nics(host), '0000:19:00.0'))
     assert make_nics(host).find_group(handle) == ''
 
 
@@ -156,8 +125,7 @@ def test_allowed_functions_can_be_a_group(host: Host) -> None:
         'device_spec': [entry],
         'groups': ['+'.join(PORTS)],
     }
-    device = scan(GenericPci(host, options))[PORTS[0]].device
-    assert device is not None
+    device = find_device(GenericPci(host, options), PORTS[0])
     assert (device.root.resource_class, device.root.total) == ('CUSTOM_PORT', 2)
 
 
@@ -190,8 +158,7 @@ def test_ungrouped_card_reports_nothing_shared(host: Host) -> None:
 
 
 def list_shared(driver: PciDriver, address: str) -> dict[str, bool]:
-    device = scan(driver)[address].device
-    assert device is not None
+    device = find_device(driver, address)
     return {
         attribute.name: attribute.value == 'true'
         for attribute in device.root.typed_attributes

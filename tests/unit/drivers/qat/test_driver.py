@@ -7,17 +7,20 @@ import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.qat.driver import IntelQat
-from cyborg_lite.model.inventory.host_report import DiscoveryResult, Health
+from cyborg_lite.errors.drivers import DriverError
+from cyborg_lite.model.inventory.host_report import Health
 from tests.hosts.kernel import FakeKernel
+from tests.hosts.pci_links import bind_driver
+from tests.hosts.scans import find_device, scan
 
 _CARD, _BROKEN = '0000:6b:00.0', '0000:70:00.0'
 _SHARED = '0000:e8:00.0'
 
 
-def _results(kernel: FakeKernel, *rules: str) -> dict[str, DiscoveryResult]:
+def _driver(kernel: FakeKernel, *rules: str) -> IntelQat:
     host = Host('compute-1', kernel.root, kernel)
     options = {'offer_without_reset': False, 'virtual_functions': rules}
-    return {item.address: item for item in IntelQat(host, options).discover()}
+    return IntelQat(host, options)
 
 
 @pytest.fixture
@@ -25,9 +28,15 @@ def kernel(tmp_path: Path) -> FakeKernel:
     return FakeKernel('qat-x710', tmp_path)
 
 
+@pytest.fixture
+def services(tmp_path: Path) -> FakeKernel:
+    kernel = FakeKernel('qat-services', tmp_path, most_virtual=2)
+    kernel.disable(_SHARED)
+    return kernel
+
+
 def test_discover_card_down_is_failed(kernel: FakeKernel) -> None:
-    device = _results(kernel)[_BROKEN].device
-    assert device is not None
+    device = find_device(_driver(kernel), _BROKEN)
     assert device.health is Health.FAILED
     assert device.health_reason == 'qat/state is down, fatal errors: 1'
     assert device.root.handles == ()
@@ -36,8 +45,7 @@ def test_discover_card_down_is_failed(kernel: FakeKernel) -> None:
 def test_discover_fatal_error_reserves_shared_card(kernel: FakeKernel) -> None:
     errors = kernel.root / f'sys/bus/pci/devices/{_CARD}/qat_ras/errors_fatal'
     errors.write_text('2\n')
-    device = _results(kernel)[_CARD].device
-    assert device is not None
+    device = find_device(_driver(kernel), _CARD)
     assert device.health_reason == 'fatal errors: 2'
     assert (device.root.resource_class, device.root.total) == ('CUSTOM_QAT', 16)
     assert device.root.unavailable == 16
@@ -45,18 +53,48 @@ def test_discover_fatal_error_reserves_shared_card(kernel: FakeKernel) -> None:
 
 def test_discover_without_host_driver_is_failed(kernel: FakeKernel) -> None:
     (kernel.root / f'sys/bus/pci/devices/{_CARD}/driver').unlink()
-    assert _results(kernel)[_CARD].reason == 'driver 4xxx is not bound'
+    assert scan(_driver(kernel))[_CARD].reason == 'driver 4xxx is not bound'
 
 
-def test_discover_old_generation_counts_all_functions(tmp_path: Path) -> None:
+def test_discover_old_generation_counts_all_functions(services: FakeKernel) -> None:
     """The kernel ignores the number for these cards."""
-    kernel = FakeKernel('qat-services', tmp_path)
-    kernel.disable(_SHARED)
-    directory = tmp_path / f'sys/bus/pci/devices/{_SHARED}'
+    directory = services.root / f'sys/bus/pci/devices/{_SHARED}'
     (directory / 'device').write_text('0x37c8\n')
-    (directory / 'driver').unlink()
-    (tmp_path / 'sys/bus/pci/drivers/c6xx').mkdir()
-    (directory / 'driver').symlink_to('../../../bus/pci/drivers/c6xx')
-    device = _results(kernel, '8086:37c8=4')[_SHARED].device
-    assert device is not None
+    bind_driver(Host('compute-1', services.root), _SHARED, 'c6xx')
+    device = find_device(_driver(services, '8086:37c8=4'), _SHARED)
     assert device.root.total == 16
+
+
+# --- services, which are modes ---
+
+
+@pytest.fixture
+def driver(services: FakeKernel) -> IntelQat:
+    options = {
+        'offer_without_reset': False,
+        'virtual_functions': [f'{_SHARED}=2'],
+        'modes': ['8086:4940 = sym'],
+    }
+    return IntelQat(Host('compute-1', services.root, services), options)
+
+
+def test_set_mode_changes_services_while_card_is_down(
+    driver: IntelQat, services: FakeKernel
+) -> None:
+    device = driver.set_mode(find_device(driver, _SHARED), 'sym')
+    assert device.root.traits[3:] == ('CUSTOM_QAT_SERVICE_SYM',)
+    texts = [text for path, text in services.written if '/qat/' in path]
+    assert texts == ['down', 'sym', 'up']
+    with pytest.raises(DriverError, match='has no mode fast'):
+        driver.set_mode(device, 'fast')
+
+
+@pytest.mark.parametrize(('ids', 'has_three'), [('4940', False), ('4948', True)])
+def test_modes_have_three_services_from_generation_six(
+    driver: IntelQat, services: FakeKernel, ids: str, has_three: bool
+) -> None:
+    directory = services.root / f'sys/bus/pci/devices/{_SHARED}'
+    (directory / 'device').write_text(f'0x{ids}\n')
+    names = [mode.name for mode in driver.modes(find_device(driver, _SHARED))]
+    assert ('sym;asym;dc' in names) is has_three
+    assert 'dcc' in names

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.storage.json_rpc import JsonRpc
 from cyborg_lite.drivers.storage.spdk import SpdkTargets
 from cyborg_lite.errors.drivers import DriverError
 from cyborg_lite.model.devices.devices import AllocatedHandle
-from cyborg_lite.model.inventory.host_report import DiscoveryResult, HandleType, Health
-from cyborg_lite.testing.preparation_checks import build_handle
+from cyborg_lite.model.inventory.host_report import HandleType, Health
 from tests.doubles.spdk import NQN, SOCKET, FakeSpdk, build_subsystem
+from tests.hosts.scans import build_handles, find_device, scan
 
 INSTANCE = '5f2f39b2-7a35-4c1b-9b05-1f4fb43dc3bb'
 HOST_NQN = f'nqn.2014-08.org.nvmexpress:uuid:{INSTANCE}'
@@ -38,23 +39,15 @@ def driver(spdk: FakeSpdk, tmp_path: Path) -> SpdkTargets:
     return build_driver(tmp_path)
 
 
-def find_results(driver: SpdkTargets) -> dict[str, DiscoveryResult]:
-    return {result.address: result for result in driver.discover()}
-
-
 def find_handle(driver: SpdkTargets) -> AllocatedHandle:
-    device = find_results(driver)[SUBSYSTEM].device
-    assert device is not None
-    handle = build_handle(device, device.root, device.root.handles[0])
+    (handle,) = build_handles(find_device(driver, SUBSYSTEM))
     return replace(handle, instance_uuid=INSTANCE)
 
 
 def test_discover_offers_subsystem_and_controller(driver: SpdkTargets) -> None:
-    results = find_results(driver)
-    assert list(results) == [SUBSYSTEM, CONTROLLER]
-    subsystem, controller = (result.device for result in results.values())
-    assert subsystem is not None
-    assert controller is not None
+    assert list(scan(driver)) == [SUBSYSTEM, CONTROLLER]
+    subsystem = find_device(driver, SUBSYSTEM)
+    controller = find_device(driver, CONTROLLER)
     assert subsystem.root.traits == (
         'OWNER_CYBORG',
         'CUSTOM_SPDK',
@@ -87,7 +80,7 @@ def test_discover_withholds_unusable_subsystem(
     changes: dict[str, Any], reason: str, spdk: FakeSpdk, driver: SpdkTargets
 ) -> None:
     spdk.subsystems = [build_subsystem(**changes)]
-    result = find_results(driver)[SUBSYSTEM]
+    result = scan(driver)[SUBSYSTEM]
     assert reason in result.reason
     assert result.device is not None
     assert result.device.root.total == 0
@@ -97,27 +90,21 @@ def test_discover_without_vhost_offers_subsystems(
     spdk: FakeSpdk, driver: SpdkTargets
 ) -> None:
     spdk.controllers = None
-    assert list(find_results(driver)) == [SUBSYSTEM]
-
-
-def test_discover_without_spdk_is_empty(tmp_path: Path) -> None:
-    assert find_results(build_driver(tmp_path)) == {}
+    assert list(scan(driver)) == [SUBSYSTEM]
 
 
 @pytest.mark.parametrize('reply', [None, b'', b'no JSON', b'[]', b'{"error": 5}'])
 def test_discover_stopped_spdk_reserves_targets(
     reply: bytes | None, spdk: FakeSpdk, driver: SpdkTargets, tmp_path: Path
 ) -> None:
-    before = find_results(driver)[SUBSYSTEM].device
-    assert before is not None
+    before = find_device(driver, SUBSYSTEM)
     successor = build_driver(tmp_path)
     successor.restore_device(before)
     if reply is None:
         (tmp_path / SOCKET).unlink()
     spdk.reply = reply
     for process in (driver, successor):
-        device = find_results(process)[SUBSYSTEM].device
-        assert device is not None
+        device = find_device(process, SUBSYSTEM)
         assert (device.health, device.root.reserved) == (Health.FAILED, 1)
         assert 'SPDK: ' in device.health_reason
 
@@ -126,21 +113,9 @@ def test_discover_long_name_is_shortened(spdk: FakeSpdk, driver: SpdkTargets) ->
     names = [f'nqn.2016-06.io.spdk:{"x" * 180}{number}' for number in range(2)]
     spdk.subsystems = [build_subsystem(name) for name in names]
     spdk.controllers = []
-    addresses = list(find_results(driver))
+    addresses = list(scan(driver))
     assert len(set(addresses)) == 2
     assert all(len(address) <= 64 for address in addresses)
-
-
-def test_prepare_allows_host_of_instance(spdk: FakeSpdk, driver: SpdkTargets) -> None:
-    handle = find_handle(driver)
-    for _ in range(2):
-        driver.prepare(handle)
-    assert spdk.list_hosts() == [HOST_NQN]
-    assert driver.is_prepared(handle)
-    for _ in range(2):
-        driver.release(handle)
-    assert spdk.list_hosts() == []
-    assert not driver.is_prepared(handle)
 
 
 def test_is_prepared_without_answer_is_unknown(
@@ -181,9 +156,7 @@ def test_own_host_is_not_foreign(
     spdk: FakeSpdk, driver: SpdkTargets, tmp_path: Path
 ) -> None:
     def is_in_use(process: SpdkTargets) -> bool:
-        device = find_results(process)[SUBSYSTEM].device
-        assert device is not None
-        return device.root.handles[0].in_use
+        return find_device(process, SUBSYSTEM).root.handles[0].in_use
 
     handle = find_handle(driver)
     driver.prepare(handle)
@@ -208,3 +181,12 @@ def test_refused_call_raises_driver_error(spdk: FakeSpdk, driver: SpdkTargets) -
     with pytest.raises(DriverError, match='SPDK has no subsystem'):
         driver.prepare(handle)
     driver.release(handle)
+
+
+def test_call_large_answer_is_read_whole(tmp_path: Path) -> None:
+    root = tmp_path / ('deep' * 30)  # longer than the address of a socket
+    server = FakeSpdk(root)
+    server.subsystems = [{'nqn': 'x' * 1000}] * 1000
+    client = JsonRpc(root / SOCKET, 5.0)
+    assert client.call('nvmf_get_subsystems') == server.subsystems
+    server.stop()

@@ -23,14 +23,6 @@ _KEYS = (
 )
 
 
-def test_parse_bitstream_valid_image_returns_bitstream() -> None:
-    parsed_image = bitstreams.parse_bitstream(image(), LARGEST)
-    assert parsed_image.name == 'nlb-0'
-    assert parsed_image.function_id == OTHER_FUNCTION
-    assert parsed_image.shell_id == '113000200000177'
-    assert not parsed_image.is_shell
-
-
 def test_parse_bitstream_accepts_legacy_function_key() -> None:
     properties = {'function_uuid': None, 'accel:function_id': OTHER_FUNCTION}
     assert (

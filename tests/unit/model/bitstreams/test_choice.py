@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the choice of a bitstream for a group and a region."""
+"""Tests of the choice of a bitstream for a group, a region and its handlers."""
 
 from dataclasses import replace
 
@@ -10,9 +10,14 @@ from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.bitstreams import Image
 from cyborg_lite.model.bitstreams.choice import (
     BitstreamQuery,
+    Handlers,
     choose_bitstream,
+    format_drivers,
     is_loaded,
+    is_older,
+    list_handler_mismatches,
     list_mismatches,
+    parse_handlers,
     parse_query,
     rank_images,
     read_region_properties,
@@ -125,25 +130,10 @@ def test_choose_bitstream_accepts_both_names(name: str) -> None:
         choose_bitstream(BitstreamQuery(name='loopback'), images, REGION, LARGEST)
 
 
-def test_choose_bitstream_with_several_fits_raises() -> None:
-    images = [build_image(1), build_image(2)]
-    with pytest.raises(BitstreamNotFound, match='2 images fit') as caught:
-        choose_bitstream(BitstreamQuery(name='nlb-0'), images, REGION, LARGEST)
-    for candidate in images:
-        assert f'{candidate.id} ({candidate.name})' in caught.value.text
-
-
 def test_choose_bitstream_refused_images_list_reason_of_each() -> None:
     images = [build_image(1, board='u250'), build_image(2, vendor='10ee')]
     with pytest.raises(BitstreamNotFound, match=r'board u250.*vendor 10ee'):
         choose_bitstream(BitstreamQuery(name='nlb-0'), images, REGION, LARGEST)
-
-
-def test_parse_query_with_image_and_function_raises() -> None:
-    with pytest.raises(BitstreamRefused, match='one is enough'):
-        parse_query(
-            Group.parse({'accel:bitstream_id': IMAGE_ID, 'accel:function_id': 'x'})
-        )
 
 
 def test_choose_bitstream_without_match_raises() -> None:
@@ -157,3 +147,53 @@ def test_choose_bitstream_refused_image_lists_all_reasons() -> None:
     image = build_image(1, board='u250', vendor='10ee')
     with pytest.raises(BitstreamRefused, match=r'vendor 10ee.*board u250'):
         choose_bitstream(BitstreamQuery(image_id=image.id), [image], REGION, LARGEST)
+
+
+# --- handlers ---
+
+
+HANDLERS = Handlers(('gbs',), {'dfl-pci': '6.8', 'intel-fpga-pci': ''}, ('intel',))
+
+
+def test_parse_handlers_reads_formatted_drivers() -> None:
+    attributes = {
+        bitstreams.TYPES: 'gbs',
+        bitstreams.DRIVERS: format_drivers(HANDLERS.drivers),
+        bitstreams.SETUP_ROLES: 'intel',
+    }
+    assert parse_handlers(attributes) == HANDLERS
+
+
+def test_handlers_of_earlier_agent_match_all() -> None:
+    unknown_type = bitstream(
+        properties={'type': 'x', 'driver': 'y', 'driver_ver': '99'}
+    )
+    assert list(list_handler_mismatches(unknown_type, parse_handlers({}))) == []
+
+
+def test_list_handler_mismatches_names_all_reasons() -> None:
+    image = bitstream(properties={'type': 'x', 'driver': 'y'})
+    assert list(list_handler_mismatches(image, HANDLERS)) == [
+        'Its type x is unknown; the card loads gbs.',
+        'Its driver y is unknown; the card has dfl-pci, intel-fpga-pci.',
+    ]
+
+
+def test_list_handler_mismatches_unknown_version_fits() -> None:
+    image = bitstream(properties={'driver': 'intel-fpga-pci', 'driver_ver': '99'})
+    assert list(list_handler_mismatches(image, HANDLERS)) == []
+
+
+@pytest.mark.parametrize(
+    ('actual', 'required', 'expected'),
+    [
+        ('6.8.0-45-generic', '6.10', True),
+        ('6.10', '6.8', False),
+        ('2.0', '2', False),
+        ('2', '2.0.1', True),
+        ('2.0', 'newest', False),
+        ('rc1', '1', True),
+    ],
+)
+def test_is_older_compares_numbers(actual: str, required: str, expected: bool) -> None:
+    assert is_older(actual, required) is expected

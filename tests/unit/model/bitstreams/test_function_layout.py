@@ -134,12 +134,6 @@ def test_parse_topology_arbitrary_json_returns_or_reports_fault(document: Any) -
     )
 
 
-@given(some.text(max_size=200))
-def test_parse_topology_arbitrary_text_does_not_raise(text: str) -> None:
-    if not function_layout.list_topology_faults(text):
-        function_layout.parse_topology(text)
-
-
 @pytest.mark.parametrize(
     ('offset', 'address'),
     [

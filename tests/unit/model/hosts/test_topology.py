@@ -6,14 +6,12 @@ from typing import Any
 import pytest
 
 from cyborg_lite.model.hosts.topology import (
-    Availability,
-    count_units,
     format_bridges,
     group_by_numa_node,
     read_bridges,
     read_numa_node,
 )
-from tests.builders.host_topologies import build_device, build_topology, build_unit
+from tests.builders.host_topologies import build_device
 
 
 def test_group_by_numa_node_sorts_nodes_and_addresses() -> None:
@@ -42,19 +40,6 @@ def test_read_numa_node_accepts_small_numbers_only(
     board: dict[str, Any] | None, number: int | None
 ) -> None:
     assert read_numa_node(board) == number
-
-
-def test_count_units_omits_absent_values() -> None:
-    units = [build_unit('a', Availability.USED), build_unit('b', Availability.USED)]
-    assert count_units(units) == {Availability.USED: 2}
-
-
-def test_device_lists_children_of_parent() -> None:
-    device = next(build_topology().devices)
-    (root,) = device.list_children(None)
-    (child,) = device.list_children(root.uuid)
-    assert child.units
-    assert device.count_units() == {Availability.FREE: 1, Availability.USED: 1}
 
 
 def test_bridges_are_read_as_formatted() -> None:

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the attributes of a deployable and their order."""
 
-from cyborg_lite.model.inventory.attribute_keys import (
-    build_attributes,
-)
+from cyborg_lite.model.inventory.attribute_keys import build_attributes
 from cyborg_lite.model.inventory.host_report import Deployable
 
 

@@ -28,7 +28,6 @@ from tests.doubles.host_store import StoredHost
 
 FREE_SLOT = 0x5E
 _CARD = card(1, serial='s')
-(_HANDLE,) = _CARD.root.handles
 
 
 @pytest.fixture
@@ -236,11 +235,12 @@ def test_diff_report_missing_child_in_use_preserves_root(store: StoredHost) -> N
     assert set(store.layout.deployables) == {('s', '')}
 
 
-def test_diff_report_preserves_unusual_child_name(store: StoredHost) -> None:
+@pytest.mark.parametrize('name', ['compute-1_odd', 'compute-1_0000:01:00.0x'])
+def test_diff_report_preserves_unusual_child_name(store: StoredHost, name: str) -> None:
     unusual = with_parts(card(1, serial='s'), 'x')
-    child = replace(unusual.root.children[0], name='compute-1_odd')
+    child = replace(unusual.root.children[0], name=name)
     store.report(report(with_root(unusual, children=(child,))))
-    assert store.inventory.names['s', 'compute-1_odd'] == 'compute-1_odd'
+    assert store.inventory.names['s', name] == name
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of typed attributes."""
+"""Tests of typed attributes and their units."""
 
 import re
 
@@ -10,8 +10,10 @@ from cyborg_lite.model.inventory.typed_attributes import (
     AttributeDeclaration,
     AttributeType,
     TypedAttribute,
+    convert_unit,
     find_declaration_fault,
     find_fault,
+    list_units,
 )
 
 CELLS = AttributeDeclaration('cells', AttributeType.INTEGER)
@@ -57,3 +59,19 @@ def test_find_declaration_fault(declaration: AttributeDeclaration, fault: str) -
 def test_find_fault_of_value(value: str) -> None:
     attribute = TypedAttribute('cells', AttributeType.INTEGER, value)
     assert find_fault(attribute) == 'cells has a value that is no integer'
+
+
+# --- units ---
+
+
+def test_convert_unit_returns_exact_factors() -> None:
+    assert convert_unit('GiB', 'MiB') == (2**30, 2**20)
+    assert convert_unit('cells', 'cells') == (1, 1)
+    assert convert_unit('GiB', 'W') is None
+    assert convert_unit('GiB', '') is None
+
+
+def test_list_units_of_one_dimension() -> None:
+    assert list_units('MT/s') == ('T/s', 'kT/s', 'MT/s', 'GT/s')
+    assert list_units('cells') == ('cells',)
+    assert list_units('') == ()

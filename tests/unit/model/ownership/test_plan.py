@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statement which service owns each card."""
+"""Statement which service owns each card, and the owner that a device has."""
+
+from dataclasses import replace
 
 import pytest
 
 from cyborg_lite.errors.daemons import ConfigurationError
 from cyborg_lite.model.ownership.plan import (
+    OwnedDevice,
     Owner,
     OwnershipPlan,
     parse_plan,
@@ -59,3 +62,38 @@ def test_parse_plan_invalid_content_raises(content: object, text: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
         parse_plan(content)
     assert text in raised.value.text
+
+
+# --- the owner of a device ---
+
+
+DEVICE = OwnedDevice(
+    hostname='compute-1',
+    address='0000:3b:00.0',
+    vendor='10de',
+    product='1eb8',
+    model='Tesla T4',
+    driver='NVIDIA',
+    conflict='',
+    schedulable=True,
+    reason='',
+)
+
+
+@pytest.mark.parametrize(
+    ('device', 'owner', 'reason'),
+    [
+        (DEVICE, 'this service', ''),
+        (replace(DEVICE, schedulable=False, reason='no IOMMU'), 'nobody', 'no IOMMU'),
+        (replace(DEVICE, conflict='Nova has it.'), 'both', 'Nova has it.'),
+        (
+            replace(DEVICE, conflict='Nova has it.', schedulable=False),
+            'both',
+            'Nova has it.',
+        ),
+    ],
+)
+def test_owner_follows_conflict_and_offer(
+    device: OwnedDevice, owner: str, reason: str
+) -> None:
+    assert (device.owner, device.owner_reason) == (owner, reason)

@@ -3,10 +3,7 @@
 
 import pytest
 
-from cyborg_lite.model.profiles.device_profiles import (
-    AttachTarget,
-    Group,
-)
+from cyborg_lite.model.profiles.device_profiles import AttachTarget, Group
 
 XILINX = {'trait:CUSTOM_FPGA_XILINX': 'required'}
 

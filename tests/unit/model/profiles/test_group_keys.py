@@ -5,9 +5,14 @@ from typing import Any
 
 import pytest
 
+from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model.profiles import group_keys
 from cyborg_lite.model.profiles.device_profiles import Limits
+from cyborg_lite.model.profiles.group_keys import (
+    add_image_properties,
+    parse_image_properties,
+)
 
 LIMITS = Limits()
 
@@ -124,3 +129,58 @@ def test_parse_entry_refuses_unknown_key_with_nearest(key: str, text: str) -> No
         group_keys.parse_entry('groups[0]', f'accel:{key}', None, KNOWN)
     assert text in caught.value.text
     assert read(f'accel:{key}', 'a') == (f'accel:{key}', 'a')
+
+
+# --- properties of an instance image ---
+
+
+IMAGE = '7c1b8719-3f0e-4cf5-9d4a-2f6d3f1a9e55'
+FPGA = {'resources:FPGA': '1'}
+LOADS = {'accel:function_id': 'ab' * 16}
+
+
+def test_parse_image_properties_returns_accel_keys_only() -> None:
+    properties = {'hw_disk_bus': 'virtio', 'accel:color': 'red', **LOADS}
+    assert parse_image_properties(IMAGE, properties) == {'accel:color': 'red', **LOADS}
+    assert parse_image_properties(IMAGE, {}) == {}
+
+
+@pytest.mark.parametrize(
+    'properties',
+    [
+        {'accel:bitstream_id': 'no-uuid'},
+        {'accel:attach_target': 'nowhere'},
+        {'accel:': 'x'},
+        {'accel:color': 'x' * 300},
+        {'accel:bitstream_id': IMAGE, 'accel:function_id': 'ab'},
+    ],
+)
+def test_parse_image_properties_invalid_value_raises_with_image(
+    properties: dict[str, str],
+) -> None:
+    with pytest.raises(InvalidInput, match=IMAGE):
+        parse_image_properties(IMAGE, properties)
+
+
+@pytest.mark.parametrize(
+    ('group', 'properties', 'expected'),
+    [
+        (FPGA, {}, FPGA),
+        (FPGA, LOADS, {**FPGA, **LOADS}),
+        (FPGA, {'accel:color': 'red'}, {**FPGA, 'accel:color': 'red'}),
+        ({'accel:color': 'blue', **FPGA}, {'accel:color': 'red'}, None),
+        ({'accel:bitstream_name': 'mine', **FPGA}, LOADS, None),
+        ({'resources:PGPU': '1', 'accel:fpga': 'FPGA'}, LOADS, None),
+        (
+            {'trait:CUSTOM_FPGA_1': 'required'},
+            LOADS,
+            {'trait:CUSTOM_FPGA_1': 'required', **LOADS},
+        ),
+    ],
+)
+def test_add_image_properties_extends_unset_keys_of_fpga_groups(
+    group: dict[str, str], properties: dict[str, str], expected: dict[str, str] | None
+) -> None:
+    assert add_image_properties(group, properties) == (
+        group if expected is None else expected
+    )

@@ -9,11 +9,7 @@ from hypothesis import strategies as st
 
 from cyborg_lite.errors.profiles import InvalidSelector
 from cyborg_lite.model.profiles.selector_grammar import check_selector, parse_selector
-from cyborg_lite.model.profiles.selectors import (
-    Combination,
-    Comparison,
-    Negation,
-)
+from cyborg_lite.model.profiles.selectors import Combination, Comparison, Negation
 from tests.builders.selector_texts import DECLARATIONS, TREES, Node, write_text
 
 

@@ -20,19 +20,6 @@ def compile_keys(**keys: str) -> dict[str, str]:
     return compile_group('groups[0]', group, typed_attributes.SHARED)
 
 
-def test_compile_replaces_trait_of_former_selector() -> None:
-    changed = {**GROUP, 'accel:selector': 'device.numa_node == 0', TRAIT: 'required'}
-    compiled = compile_group('groups[0]', changed, typed_attributes.SHARED)
-    assert TRAIT not in compiled
-    assert find_selector(compiled) is not None
-
-
-def test_compile_trait_without_selector_is_refused() -> None:
-    group = {'resources:PGPU': '1', TRAIT: 'required'}
-    with pytest.raises(InvalidDeviceProfile, match='computed from a selector'):
-        compile_group('groups[0]', group, ())
-
-
 def test_compile_error_names_group_and_character() -> None:
     with pytest.raises(InvalidDeviceProfile) as caught:
         compile_keys(selector='device.memry_mib > 1')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the minimal operations that update a provider in Placement."""
+"""Tests of the minimal operations that update providers in Placement."""
 
 from dataclasses import replace
 
@@ -8,7 +8,6 @@ import pytest
 from cyborg_lite.model.providers.changes import (
     Closure,
     CreateProvider,
-    MoveProvider,
     ProviderDiff,
     SetInventories,
     SetTraits,
@@ -66,14 +65,6 @@ def test_diff_provider_closes_obsolete_class_in_use(is_closed: bool) -> None:
     assert operation == SetInventories('gpu', DESIRED.inventories, closure)
 
 
-def test_diff_provider_restores_owner_trait() -> None:
-    """The provider uuid is derived by this service only."""
-    actual = replace(ACTUAL, traits=ACTUAL.traits - {OWNER})
-    assert diff_provider(DESIRED, actual, ()).operations == (
-        SetTraits('gpu', DESIRED.traits),
-    )
-
-
 @pytest.mark.parametrize(
     'foreign', ['CUSTOM_RACK_7', 'HW_GPU_API_VULKAN', 'CUSTOM_GPU']
 )
@@ -111,27 +102,6 @@ def test_diff_provider_of_nova_returns_problem() -> None:
     assert diff.operations == ()
     assert diff.problem is not None
     assert 'OWNER_NOVA' in diff.problem.reason
-
-
-def build_misplaced(**changed: object) -> ActualProvider:
-    moved = replace(ACTUAL.node, parent_uuid='other')
-    return replace(ACTUAL, node=moved, inventories={}, **changed)  # type: ignore[arg-type]  # of dataclasses
-
-
-def test_diff_provider_wrong_parent_is_moved_first() -> None:
-    assert diff_provider(DESIRED, build_misplaced(), ()) == ProviderDiff(
-        (
-            MoveProvider('gpu', DESIRED.name, 'root'),
-            SetInventories('gpu', DESIRED.inventories),
-        )
-    )
-
-
-def test_diff_provider_wrong_name_is_renamed() -> None:
-    actual = replace(ACTUAL, node=replace(ACTUAL.node, name='x'))
-    assert diff_provider(DESIRED, actual, ()) == ProviderDiff(
-        (MoveProvider('gpu', DESIRED.name, 'root'),)
-    )
 
 
 def test_diff_provider_name_in_use_returns_problem() -> None:

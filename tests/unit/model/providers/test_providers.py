@@ -22,13 +22,6 @@ def row(
     return ProviderRow(f'uuid-of-{name}', name, 'PGPU', traits, total, reserved)
 
 
-def test_build_tree_makes_providers_children_of_compute_node() -> None:
-    first, second = build_tree('root', [row('host_b'), row('host_a')])
-    assert (first.name, second.name) == ('host_a', 'host_b')
-    assert first.uuid == 'uuid-of-host_a'
-    assert {first.parent_uuid, second.parent_uuid} == {'root'}
-
-
 @pytest.mark.parametrize(('reserved', 'expected'), [(-1, 0), (2, 2), (3, 2)])
 def test_build_tree_limits_reserved_to_total(reserved: int, expected: int) -> None:
     (provider,) = build_tree('root', [row(total=2, reserved=reserved)])
