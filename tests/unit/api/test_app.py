@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the application: its limits, its prefix and the order of its middleware."""
 
-from typing import Any, Final
+from typing import Any
 
 import pytest
 import webob
@@ -9,11 +9,9 @@ import webob
 from cyborg_lite.api.middleware import PrefixMiddleware
 from tests.support.api.conversation import Client
 
-NOBODY: Final[dict[str, str]] = {}
-
 
 def test_path_below_healthcheck_requires_token() -> None:
-    assert Client(headers=NOBODY, prefix='').get('/healthcheck/x').status == 401
+    assert Client(headers={}, prefix='').get('/healthcheck/x').status == 401
 
 
 @pytest.mark.parametrize('name', ['dp.json', 'dp.html', 'dp.'])

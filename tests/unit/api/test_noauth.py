@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the middleware for auth_strategy = noauth."""
 
-import logging
-
 import pytest
 
 from cyborg_lite.api.noauth import PROJECT
@@ -93,11 +91,3 @@ def test_service_roles_are_trusted(client: Client, roles: str, service: bool) ->
     headers = {'X-Auth-Token': 'joe', 'X-Service-Roles': roles}
     client.as_(headers).get('/accelerator_requests')
     assert client.conductor.callers[-1].service_request is service
-
-
-def test_noauth_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    Client()
-    (record,) = [
-        record for record in caplog.records if 'AUTHENTICATION' in record.message
-    ]
-    assert record.levelno == logging.WARNING
