@@ -58,7 +58,8 @@ class ProgrammableFpgaDriver(FpgaDriver):
         self._loading: dict[str, DiscoveryResult] = {}
         # The last card read, by address: a guest hides the content of its card.
         self._last: dict[str, FpgaCard] = {}
-        # Digests of the loaded files, by deployable; empty: the content is unknown.
+        # Digests of the files that this process loaded, by deployable. A region
+        # without an entry may have the registers of an earlier instance.
         self._digests: dict[str, str] = {}
 
     def restore_device(self, device: Device) -> None:
@@ -164,17 +165,16 @@ class ProgrammableFpgaDriver(FpgaDriver):
     def _is_loaded(
         self, card: FpgaCard, region: FpgaRegion, deployable: str, bitstream: Bitstream
     ) -> bool:
-        """Return True if the region contains the bitstream.
+        """Return True if the region is as a load of the bitstream has left it.
 
         Two builds of one function have the same function id, so the digest of the last
-        load must match, too.
+        load must match, too. After a restart of the agent each region is loaded again.
         """
         if bitstream.is_shell:
             return bitstream.function_id in _shell_ids(card) and not region.fault
-        last = self._digests.get(deployable, bitstream.hash_value)
         return (
             region.function_id == bitstream.function_id
-            and last == bitstream.hash_value
+            and self._digests.get(deployable) == bitstream.hash_value
             and not region.fault
         )
 

@@ -132,6 +132,14 @@ def test_program_repeated_load_is_skipped(fpga_host: FpgaHost) -> None:
     assert fpga_host.images.fetched == [IMAGE_ID]
 
 
+def test_program_after_restart_loads_again(fpga_host: FpgaHost) -> None:
+    """The region may have registers of the last instance that used the function."""
+    fpga_host.program()
+    fpga_host.restart()
+    fpga_host.program()
+    assert len(fpga_host.tool.commands) == 2
+
+
 def test_program_older_order_raises(fpga_host: FpgaHost) -> None:
     """After a pause the agent may receive stale load orders."""
     order = LoadOrder(_CARD, '', bitstream(gbs()))
