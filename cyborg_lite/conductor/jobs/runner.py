@@ -100,7 +100,7 @@ class JobAttempts:
         context.request_context(job.request_id, read_caller(job.payload))
         try:
             if job.expired:
-                return self._expire(handler, job, _OVERDUE)
+                return self._expire(handler, job, job.last_error or _OVERDUE)
             self.metrics.count_attempt(job)
             replacement = handler.run(job)
             self.metrics.count_result(job, DONE)

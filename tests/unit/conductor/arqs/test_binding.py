@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
@@ -254,6 +255,23 @@ def test_bind_of_deleted_arqs_names_silent_host_once(
     assert all(warning.count('compute-1') == 1 for warning in warnings)
     assert f'{bind.instance} postponed' in warnings[0]
     assert 'unbound or deleted during the bind. Before that: ' in warnings[1]
+
+
+def test_overdue_bind_names_silent_host(database: Database) -> None:
+    """A conductor may lease the job only after its deadline."""
+    bind = Bind(database, number=1, needs_host=True)
+    bind.agents.down_hosts = {'compute-1'}
+    event = Mock(run=Mock(return_value=None))
+    handlers = {OperationKind.BIND: bind.handler, OperationKind.NOVA_EVENT: event}
+    attempts = JobAttempts(database, handlers, Metrics())
+    attempts.run(bind.accept())
+    past = update(JobRow).values(run_after=0, deadline=1)
+    database.write(lambda session: session.execute(past))
+    (job,) = database.write(queue.lease_jobs, OWNER, 1)
+    attempts.run(job)
+    assert bind.states == ['BindFailed']
+    steps = database.read(history.list_steps, bind.uuids[0], EVERYBODY)
+    assert 'The agent of host compute-1 does not answer' in (steps[0].reason or '')
 
 
 def test_bind_agent_down_does_not_call_agent(database: Database) -> None:
