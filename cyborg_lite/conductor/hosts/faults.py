@@ -18,11 +18,20 @@ from cyborg_lite.rpc.interface import Agents
 from cyborg_lite.rpc.security.keys import Peer
 
 _WRITE_INTERVAL: Final = 2.0  # seconds
-# Writes between two checks of the device profiles, which read all units.
-_WRITES_PER_CHECK: Final = 15
+_CHECK_INTERVAL: Final = 30.0  # between checks of profiles, which read all units
 _MAX_HOST: Final = 255  # characters
 # Reasons for which a conductor refuses all messages of a daemon.
 _BAD_KEY: Final = frozenset({'wrong signature', 'no key'})
+
+
+def count_writes(lifetime: float) -> int:
+    """Return the writes from one check of the device profiles to the next one.
+
+    A fault of a profile must not end between two checks.
+
+    :param lifetime: of a fault, in seconds
+    """
+    return max(1, int(min(_CHECK_INTERVAL, lifetime / 3) / _WRITE_INTERVAL))
 
 
 class FaultLog:
@@ -90,9 +99,10 @@ class FaultLog:
     def run(self) -> None:
         """Write the faults until the stop event is set."""
         writes = itertools.count()
+        per_check = count_writes(self._lifetime)
 
         def write() -> None:
-            if next(writes) % _WRITES_PER_CHECK == 0:
+            if next(writes) % per_check == 0:
                 self.note_profiles()
             self.write()
 

@@ -328,10 +328,6 @@ def record_faults(
     :param former: keys of faults that have ended
     :param lifetime: seconds after which a fault that was not seen again has ended
     """
-    oldest = read_time_before(session, lifetime)
-    is_old = FaultRow.seen_at < oldest
-    if session.scalar(select(FaultRow.id).where(is_old).limit(1)) is not None:
-        change(session, delete(FaultRow).where(is_old))
     if former:
         change(session, delete(FaultRow).where(tuple_(*_FAULT_KEY).in_([*former])))
     # All conductors lock the rows in this order.
@@ -339,3 +335,7 @@ def record_faults(
     rows = [{name: getattr(fault, name) for name in names} for fault in faults]
     if rows:
         _FAULT_UPSERT.run(session, sorted(rows, key=lambda row: tuple(row.values())))
+    # Faults that outlast a stop of all conductors keep their age.
+    is_old = FaultRow.seen_at < read_time_before(session, lifetime)
+    if session.scalar(select(FaultRow.id).where(is_old).limit(1)) is not None:
+        change(session, delete(FaultRow).where(is_old))

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Final
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.conductor.hosts.faults import FaultLog
+from cyborg_lite.conductor.hosts.faults import FaultLog, count_writes
 from cyborg_lite.db.attention import list_attention
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import Fault
@@ -89,15 +89,31 @@ def _list_fault_times(session: Session) -> list[tuple[datetime, datetime]]:
     return [(row.since, row.seen_at) for row in rows]
 
 
-def test_fault_that_is_not_repeated_ends(database: Database) -> None:
-    faults = FaultLog(database, -1.0, threading.Event())
+def test_fault_keeps_age_while_all_conductors_are_stopped(
+    database: Database, faults: FaultLog
+) -> None:
+    faults.note_duplicate('compute-1', 'Two agents.')
+    faults.write()
+    before = list_times(database)
+    long_ago = update(Fault).values(seen_at=datetime(2020, 1, 1))
+    database.write(lambda session: session.execute(long_ago))
+    faults.note_duplicate('compute-1', 'Two agents.')
+    faults.write()
+    assert list_times(database) == before
+
+
+def test_profiles_are_checked_before_their_faults_end() -> None:
+    assert [count_writes(lifetime) for lifetime in (100.0, 12.0, 1.0)] == [15, 2, 1]
+
+
+def test_fault_that_is_not_repeated_ends(database: Database, faults: FaultLog) -> None:
     faults.note_refusal('wrong signature', 'agent:compute-1')
     faults.note_refusal('repeated', 'agent:compute-2')
     faults.note_refusal('wrong signature', 'an unknown sender')
     faults.write()
     command = 'systemctl status cyborg-lite-agent'
     assert list_commands(database) == [('not_ready', 'compute-1', command)]
-    faults.write()
+    FaultLog(database, -1.0, threading.Event()).write()
     assert list_commands(database) == []
 
 
