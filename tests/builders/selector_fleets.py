@@ -64,25 +64,20 @@ def compile_set(value: str, units: int = 1) -> dict[str, str]:
     return compile_group('groups[0]', group, KNOWN)
 
 
-def make_group(database: Database, rp_uuid: str, size: int = 2) -> None:
-    """Make the units of a deployable a group that is given together."""
-    change_deployable(database, rp_uuid, num_accelerators=size)
-    database.write(_add_group_size, rp_uuid, size)
+def make_group(database: Database, rp_uuid: str, size: int = 2, cards: int = 1) -> None:
+    """Make the units of a deployable groups that are given together."""
+    change_deployable(database, rp_uuid, num_accelerators=size * cards)
+    database.write(add_attribute, rp_uuid, GROUP_SIZE, str(size))
 
 
-def _add_group_size(session: Session, rp_uuid: str, size: int) -> None:
+def add_attribute(session: Session, rp_uuid: str, key: str, value: str) -> None:
+    """Add a reported attribute of a deployable."""
     deployable_id = session.scalar(
         select(Deployable.id).where(Deployable.rp_uuid == rp_uuid)
     )
-    session.execute(
-        insert(Attribute).values(
-            uuid=str(uuid4()),
-            deployable_id=deployable_id,
-            key=GROUP_SIZE,
-            value=str(size),
-            reported=True,
-        )
-    )
+    values = {'deployable_id': deployable_id, 'key': key, 'value': value}
+    attribute = insert(Attribute).values(uuid=str(uuid4()), reported=True, **values)
+    session.execute(attribute)
 
 
 def find_trait(group: Mapping[str, str]) -> str:

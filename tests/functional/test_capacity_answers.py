@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from uuid import uuid4
 
-from sqlalchemy import delete, insert, select, update
+import pytest
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.conductor.capacity.explanations import ExplanationService
@@ -22,12 +23,14 @@ from cyborg_lite.model.arqs.arqs import Binding
 from cyborg_lite.model.capacity.explanations import FitResult
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.hosts.topology import Availability, HostTopology
+from cyborg_lite.model.inventory.attribute_keys import PLACES
 from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 from cyborg_lite.rendering.outline import build_outline, describe_counts
 from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB, BOUND_EVENT_JOB
 from tests.builders.orphans import IMPATIENT
 from tests.builders.provider_rows import add_device, change_deployable, change_device
 from tests.builders.rows import OWNER, add_arqs, add_handles
+from tests.builders.selector_fleets import add_attribute, make_group
 from tests.builders.service_rows import mark_down, mark_up
 from tests.doubles.instances import FakeInstances
 from tests.servers.databases import database_fixture
@@ -38,14 +41,15 @@ __all__ = ['host', 'remote']
 
 database = database_fixture('sqlite')
 
-GROUPS = ({'resources:PGPU': '1'},)
-
 
 class Witness:
-    """A host with two cards, and all who say how many of their units are free."""
+    """A host with two cards, and all who say how many of their units are free.
 
-    def __init__(self, host: Host) -> None:
-        self.host, self.database = host, host.database
+    :param size: of the groups in which units are given
+    """
+
+    def __init__(self, host: Host, size: int = 1) -> None:
+        self.host, self.database, self.size = host, host.database, size
         self.nova = FakeInstances()
         add_handles(self.database, host.gpu, 4)
         self.second = add_device(
@@ -53,7 +57,11 @@ class Witness:
         )
         change_device(self.database, self.second, control_address='0000:5e:00.0')
         add_handles(self.database, self.second, 2)
-        profile = DeviceProfile(str(uuid4()), f'p-{uuid4()}', None, GROUPS, now())
+        if size > 1:
+            make_group(self.database, host.gpu, size, cards=2)
+            make_group(self.database, self.second, size)
+        groups = ({'resources:PGPU': str(size)},)
+        profile = DeviceProfile(str(uuid4()), f'p-{uuid4()}', None, groups, now())
         self.database.write(profiles.create_profile, profile)
         self.profile = profile.uuid
         self.service = ExplanationService(self.database, host.placement)
@@ -62,16 +70,17 @@ class Witness:
     # --- disturbances ---
 
     def bind(self) -> None:
-        (arq,), instance = add_arqs(self.database, 1), self.host.allocate(self.host.gpu)
-        self.consumers.append(instance)
+        self.allocate_without_arq()
+        arqs, instance = add_arqs(self.database, self.size), self.consumers[-1]
         self.nova.hosts[instance] = self.host.name
-        targets = {arq: Binding(self.host.name, self.host.gpu, instance)}
+        target = Binding(self.host.name, self.host.gpu, instance)
+        targets = dict.fromkeys(arqs, target)
         write = self.database.write
         job = write(binding.accept_bind, targets, ANY_PROJECT, BIND_JOB, OWNER)
-        write(binding.claim_for_bind, job, [arq], None, BOUND_EVENT_JOB)
+        write(binding.claim_for_bind, job, arqs, None, BOUND_EVENT_JOB)
 
     def allocate_without_arq(self) -> None:
-        self.consumers.append(self.host.allocate(self.host.gpu))
+        self.consumers.append(self.host.allocate(self.host.gpu, self.size))
 
     def end_allocation(self) -> None:
         self.host.remote.send('DELETE', f'/allocations/{self.consumers.pop()}')
@@ -135,6 +144,48 @@ class Witness:
 
         self.database.write(change)
 
+    def make_elastic(self) -> None:
+        """Let the first card offer four units of one slot or two of two slots."""
+
+        def change(session: Session) -> None:
+            first = select(Deployable).where(Deployable.rp_uuid == self.host.gpu)
+            small = session.scalars(first).one()
+            large = Deployable(
+                uuid=str(uuid4()),
+                device_id=small.device_id,
+                name=f'{small.name}_large',
+                resource_class='VGPU',
+                traits=[],
+                num_accelerators=2,
+                rp_uuid=(name := str(uuid4())),
+            )
+            session.add(large)
+            session.flush()
+            self.large = name
+
+        self.database.write(change)
+        add_handles(self.database, self.large, 2)
+        for provider, places in (
+            (self.host.gpu, '0,1,2,3:1'),
+            (self.large, '0,2:2'),
+        ):
+            self.database.write(add_attribute, provider, PLACES, places)
+
+    def occupy_large(self, state: str) -> None:
+        """Have a unit of two unused slots wait for its cleaning run, or end that."""
+
+        def change(session: Session) -> None:
+            large = select(Deployable.id).where(Deployable.rp_uuid == self.large)
+            units = select(func.min(AttachHandle.id)).where(
+                AttachHandle.deployable_id.in_(large)
+            )
+            used = session.scalar(select(func.max(AttachHandle.place))) or 0
+            values = {'clean_state': state, 'place': 0 if used >= 2 else 2}
+            unit = update(AttachHandle).where(AttachHandle.id == session.scalar(units))
+            session.execute(unit.values(**values))
+
+        self.database.write(change)
+
     # --- answers ---
 
     @property
@@ -155,22 +206,27 @@ class Witness:
     def list_answers(self) -> Iterator[tuple[str, int]]:
         """Yield who answers, and the number of free units."""
         capacities = self.database.read(list_provider_capacities)
-        totals = sum((Counter(item.states) for item in capacities), Counter())
+        requested = [item for item in capacities if item.resource_class == 'PGPU']
+        totals = sum((Counter(item.states) for item in requested), Counter())
         yield 'table', totals[Availability.FREE]
-        is_open = [item for item in capacities if item.closed is None]
+        is_open = [item for item in requested if item.closed is None]
         yield 'database', sum(item.free for item in is_open)
         topology = self.read_topology()
-        counts = Counter(
-            unit.availability
+        by_class = Counter(
+            (item.resource_class, unit.availability)
             for device in topology.devices
             for item in device.deployables
             for unit in item.units
         )
+        counts = Counter({state: by_class['PGPU', state] for state in Availability})
         assert counts == totals
         yield 'topology', counts[Availability.FREE]
         header = build_outline(topology).lines[1]
+        sums: Counter[Availability] = Counter()
+        for (_, state), number in by_class.items():
+            sums[state] += number
         assert header == describe_counts(
-            {state: counts[state] for state in Availability if counts[state]}
+            {state: sums[state] for state in Availability if sums[state]}
         )
         metrics = Metrics()
         metrics.add_database_metrics(self.database)
@@ -180,7 +236,7 @@ class Witness:
             (value,) = re.findall(pattern, metrics.format_text())
             assert int(value) == counts[state]
         capacity = self.service.count_capacity(None, self.profile, self.host.name)
-        yield 'capacity', capacity.servers
+        yield 'capacity', capacity.servers * self.size
         explanation = self.service.explain(None, self.profile, self.host.name)
         fits = explanation.result is FitResult.FITS
         yield 'explanation', self.count_in_placement() if fits else 0
@@ -242,9 +298,47 @@ DISTURBANCES: list[Disturbance] = [
 ]
 
 
-def test_all_answers_agree_after_each_disturbance(host: Host) -> None:
-    witness = Witness(host)
-    for name, disturb, free in DISTURBANCES:
+OF_GROUPS: list[Disturbance] = [
+    ('nothing', lambda host: None, 6),
+    ('bound', Witness.bind, 4),
+    ('member dirty', lambda host: host.set_unit(0, clean_state='dirty'), 2),
+    ('member clean', lambda host: host.set_unit(0, clean_state='clean'), 4),
+    ('foreign allocation', Witness.allocate_without_arq, 2),
+    ('foreign allocation ended', Witness.end_allocation, 4),
+    ('member missing', lambda host: host.set_unit(1, missing=True), 2),
+    ('member back', lambda host: host.set_unit(1, missing=False), 4),
+    (
+        'driver reserves one',
+        lambda host: change_deployable(host.database, host.second, reserved=1),
+        2,
+    ),
+    ('agent down', lambda host: mark_down(host.database, host.host.name), 0),
+    ('agent up', lambda host: mark_up(host.database, host.host.name), 2),
+]
+OF_ELASTIC_CARD: list[Disturbance] = [
+    ('elastic', Witness.make_elastic, 6),
+    ('bound', Witness.bind, 5),
+    ('larger unit dirty', lambda host: host.occupy_large('dirty'), 3),
+    ('foreign allocation', Witness.allocate_without_arq, 2),
+    ('card withheld', lambda host: host.set_device(status='maintaining'), 2),
+    ('card enabled', lambda host: host.set_device(status='enabled'), 2),
+    ('larger unit clean', lambda host: host.occupy_large('clean'), 4),
+    ('foreign allocation ended', Witness.end_allocation, 5),
+    ('agent down', lambda host: mark_down(host.database, host.host.name), 0),
+    ('agent up', lambda host: mark_up(host.database, host.host.name), 5),
+]
+
+
+@pytest.mark.parametrize(
+    ('size', 'disturbances'),
+    [(1, DISTURBANCES), (2, OF_GROUPS), (1, OF_ELASTIC_CARD)],
+    ids=['cards', 'groups', 'elastic'],
+)
+def test_all_answers_agree_after_each_disturbance(
+    host: Host, size: int, disturbances: list[Disturbance]
+) -> None:
+    witness = Witness(host, size)
+    for name, disturb, free in disturbances:
         disturb(witness)
         host.sync()
         witness.check.find_unowned()

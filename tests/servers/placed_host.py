@@ -74,10 +74,10 @@ class Host:
             return False
         return True
 
-    def allocate(self, provider: str) -> str:
+    def allocate(self, provider: str, units: int = 1) -> str:
         server = str(uuid4())
         body = {
-            'allocations': {provider: {'resources': {'PGPU': 1}}},
+            'allocations': {provider: {'resources': {'PGPU': units}}},
             'project_id': 'project',
             'user_id': 'user',
             'consumer_generation': None,

@@ -25,6 +25,7 @@ from cyborg_lite.db.providers.providers import (
     UNIT_STATE,
     is_allocated,
     is_unavailable,
+    read_size,
 )
 from cyborg_lite.model.capacity.availability import Withholding, settle
 from cyborg_lite.model.capacity.device_types import DeviceType
@@ -49,7 +50,6 @@ _DEPLOYABLE_COLUMNS: Final = (
     'resource_class',
     'traits',
     'num_accelerators',
-    'reserved',
 )
 CLOSURE_COLUMNS: Final = (
     Device.status,
@@ -60,8 +60,9 @@ CLOSURE_COLUMNS: Final = (
     Device.quarantine,
     Service.state.label('agent'),
     LoadedRegion.unusable_reason,
+    Deployable.reserved,
 )
-"""Columns that decide whether the units of a deployable can be used at all."""
+"""Columns that decide which units of a deployable can be used at all."""
 
 _UNOWNED: Final = (
     select(Allocation.rp_uuid, func.sum(Allocation.amount).label('unowned'))
@@ -183,12 +184,11 @@ def _capacity(row: Row[*tuple[Any, ...]], fitting: int | None) -> ProviderCapaci
     withholding = replace(
         find_withholding(row),
         consumers=('',) * unowned,
-        reserved=row.reserved,
         fitting=fitting,
     )
     own = {state: int(getattr(row, f'count_{state}')) for state in Availability}
     free = max(0, total - reserved - int(row.count_owned) - unowned)
-    room = free if fitting is None else min(free, fitting)
+    room = withholding.limit(free)
     return ProviderCapacity(
         rp_uuid=row.rp_uuid,
         name=row.name,
@@ -224,11 +224,12 @@ def _list_traits(
     return traits | select_traits(active, attributes)
 
 
-# Any: a SELECT with CLOSURE_COLUMNS.
+# Any: a SELECT with CLOSURE_COLUMNS and GROUP_SIZE.
 def find_withholding(row: Row[*tuple[Any, ...]]) -> Withholding:
-    """Return why nothing of a deployable can be allocated, the first reason only."""
+    """Return what a deployable withholds, and the first reason of a closed one."""
     code, text = next(_list_closures(row), (None, ''))
-    return Withholding(code, text)
+    size = max(1, read_size(row.group_size))
+    return Withholding(code, text, reserved=row.reserved, group_size=size)
 
 
 # Any: a SELECT with CLOSURE_COLUMNS.

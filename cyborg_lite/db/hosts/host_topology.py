@@ -26,6 +26,7 @@ from cyborg_lite.db.core.tables import (
 from cyborg_lite.db.devices import elastic_cards
 from cyborg_lite.db.devices.devices import SHOWN_HEALTH, SHOWN_HEALTH_REASON
 from cyborg_lite.db.ownership import allocations
+from cyborg_lite.db.profiles import selectors
 from cyborg_lite.db.providers.providers import UNIT_STATE
 from cyborg_lite.errors.hosts import HostNotFound
 from cyborg_lite.model.capacity.availability import Withholding, withhold
@@ -118,8 +119,8 @@ def _list_units(
     """Return the units by id of the deployable."""
     statement = (
         _USER.select(AttachHandle, UNIT_STATE, *CLOSURE_COLUMNS)
-        .add_columns(Deployable.reserved, Deployable.rp_uuid, Deployable.device_id)
-        .add_columns(elastic_cards.PLACES)
+        .add_columns(Deployable.rp_uuid, Deployable.device_id)
+        .add_columns(elastic_cards.PLACES, selectors.GROUP_SIZE)
         .select_from(AttachHandle)
         .join(Deployable, Deployable.id == AttachHandle.deployable_id)
         .join(Device, Device.id == Deployable.device_id)
@@ -140,7 +141,6 @@ def _list_units(
         withholdings[deployable_id] = replace(
             find_withholding(row),
             consumers=consumers[row.rp_uuid],
-            reserved=row.reserved,
             fitting=fitting.get(row.rp_uuid),
         )
     return {key: withhold(items, withholdings[key]) for key, items in units.items()}

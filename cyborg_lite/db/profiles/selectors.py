@@ -69,12 +69,13 @@ def read_attribute(key: str) -> ScalarSelect[str]:
     )
 
 
+GROUP_SIZE: Final = read_attribute(attribute_keys.GROUP_SIZE).label('group_size')
 ATTRIBUTES: Final = (
     Device.type,
     Device.model,
     Device.vendor,
     Deployable.typed_attributes,
-    read_attribute(attribute_keys.GROUP_SIZE).label('group_size'),
+    GROUP_SIZE,
 )
 """The columns from which ``list_attributes`` computes."""
 

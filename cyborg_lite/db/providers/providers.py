@@ -222,11 +222,11 @@ def _provider(row: Row[*tuple[Any, ...]], fitting: int | None) -> ProviderRow:
         driver=row.driver,
         conflict=row.conflict,
         contested=row.health_reason if row.health == Health.CONFLICT else '',
-        group_size=_read_size(row.group_size),
+        group_size=read_size(row.group_size),
     )
 
 
-def _read_size(text: str | None) -> int:
+def read_size(text: str | None) -> int:
     """Return the size of a group; 1 if the driver states none or no number."""
     return int(text) if text and text.isdecimal() and len(text) < _MAX_DIGITS else 1
 

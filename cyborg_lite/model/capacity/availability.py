@@ -33,6 +33,7 @@ class Withholding:
     reserved: int = 0  # units that the driver reserves without naming them
     # Units that fit on an elastic card beside those in use. None: it is not elastic.
     fitting: int | None = None
+    group_size: int = 1  # units that are only given together
 
     def list_states(self, free: int) -> list[tuple[Availability, str]]:
         """Return state and reason of the units that are withheld.
@@ -49,11 +50,21 @@ class Withholding:
             for uuid in self.consumers
         ]
         states += [(Availability.RESERVED, 'The driver reserves it.')] * self.reserved
-        if self.fitting is not None:
-            unfitting = free - len(states) - self.fitting
-            text = 'It does not fit beside the units in use of its card.'
-            states += [(Availability.RESERVED, text)] * max(0, unfitting)
+        room = self.limit(free - len(states))
+        text = 'It does not fit beside the units in use of its card.'
+        if self.group_size > 1:
+            text = 'Another unit of its group is not available.'
+        states += [(Availability.RESERVED, text)] * (free - len(states) - room)
         return states[:free]
+
+    def limit(self, free: int) -> int:
+        """Return how many of the free units can be allocated together.
+
+        Consumers without an ARQ occupy places that are not known.
+        """
+        if self.fitting is not None:
+            free = min(free, self.fitting - len(self.consumers))
+        return max(0, free - free % self.group_size)
 
     @property
     def is_broken(self) -> bool:

@@ -113,7 +113,8 @@ class ProviderCapacity:
     closed_for_guest_text: str = ''
     unclean: tuple[UncleanUnit, ...] = ()
     unowned: int = 0  # units that consumers without an ARQ have allocated
-    # Free units that do not fit on an elastic card beside those in use.
+    # Free units that do not fit on an elastic card beside those in use, or whose group
+    # has another unit that is not free.
     unfitting: int = 0
     states: Mapping[Availability, int] = field(default_factory=dict)
 
