@@ -74,7 +74,6 @@ class Transactions:
 
     @serves(Conductor.check_database)
     def check_database(self) -> None:
-        """Read one row."""
         self.database.read(services.list_services, Query(limit=1))
 
     @serves(Conductor.echo)

@@ -3,7 +3,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -15,7 +15,10 @@ from cyborg_lite.conductor.arqs.binding import (
     build_bind_job,
     build_nova_event_job,
 )
-from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.bitstreams.bitstreams import (
+    NO_BITSTREAMS,
+    BitstreamCatalog,
+)
 from cyborg_lite.conductor.hosts.database_watch import DatabaseWatch
 from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.conductor.jobs.runner import JobRunner
@@ -57,24 +60,15 @@ LOG = log.getLogger(__name__)
 # --- limits of projects ---
 
 
+@dataclass(frozen=True, slots=True)
 class LimitService:
     """Prepares the check of limits. Keystone is not called within a transaction."""
 
-    def __init__(
-        self,
-        database: Database,
-        limits: KeystoneLimits | None,
-        max_unbound: int = UNLIMITED,
-    ) -> None:
-        """Store the arguments.
-
-        :param limits: None: Keystone has no limits
-        :param max_unbound: ARQs of a project that were never bound
-        """
-        self._database = database
-        self._limits = limits
-        self._max_unbound = max_unbound
-        self._locked_projects: set[str] = set()  # projects whose lock exists
+    database: Database
+    limits: KeystoneLimits | None  # None: Keystone has no limits
+    max_unbound: int = UNLIMITED  # ARQs of a project that were never bound
+    # Projects whose lock exists.
+    _locked_projects: set[str] = field(default_factory=set, init=False)
 
     def prepare(
         self, context: RequestContext, profile_name: str
@@ -92,16 +86,16 @@ class LimitService:
         if project is None:
             return None
         is_bounded = not (context.is_admin or context.service_request)
-        unbound = self._max_unbound if is_bounded else UNLIMITED
+        unbound = self.max_unbound if is_bounded else UNLIMITED
         limits = None
-        if self._limits is not None:
+        if self.limits is not None:
             viewer = viewing_project(context)
-            groups = self._database.read(arqs.list_profile_groups, profile_name, viewer)
-            limits = self._limits.read_limits(project, list_resources(groups))
+            groups = self.database.read(arqs.list_profile_groups, profile_name, viewer)
+            limits = self.limits.read_limits(project, list_resources(groups))
         elif unbound == UNLIMITED:
             return None
         if project not in self._locked_projects:
-            self._database.write(project_limits.add_lock, project)
+            self.database.write(project_limits.add_lock, project)
             self._locked_projects.add(project)
         return ProjectLimits(project, limits, unbound)
 
@@ -113,15 +107,15 @@ class LimitService:
         request.
         """
         project = context.project_id or ''
-        used = self._database.read(project_limits.count_used, project)
+        used = self.database.read(project_limits.count_used, project)
         viewer = viewing_project(context)
-        visible = self._database.read(profiles.list_profiles, Query(), viewer)
+        visible = self.database.read(profiles.list_profiles, Query(), viewer)
         classes = {name for profile in visible for name in profile.resource_classes()}
         names = {ARQS, *map(name_units, classes), *used} - {UNBOUND}
         limits = dict.fromkeys(names, UNLIMITED)
-        if self._limits is not None:
-            limits |= self._limits.read_limits(project, names)
-        limits[UNBOUND] = self._max_unbound
+        if self.limits is not None:
+            limits |= self.limits.read_limits(project, names)
+        limits[UNBOUND] = self.max_unbound
         return tuple(
             ResourceUse(name, limits[name], used[name]) for name in sorted(limits)
         )
@@ -131,29 +125,20 @@ class LimitService:
 _REFUSALS: Final = (ArqStateConflict, DeviceProfileDisabled, InstanceHasArqs)
 
 
+@dataclass(frozen=True, slots=True)
 class ArqService:
     """Creates, lists, binds and deletes ARQs.
 
     Each method commits one transaction or raises. Side effects run later as jobs.
     """
 
-    def __init__(  # noqa: PLR0913  # all are parts of a conductor
-        self,
-        database: Database,
-        runner: JobRunner,
-        rules: BindRules,
-        catalog: BitstreamCatalog | None = None,
-        agents: Agents | None = None,
-        limits: LimitService | None = None,
-        watch: DatabaseWatch | None = None,
-    ) -> None:
-        self._database = database
-        self._limits = limits  # None: projects have no limits
-        self._watch = watch  # None: the database is trusted
-        self._agents = agents  # None: do not ask whether a host has rebooted
-        self._runner = runner
-        self._rules = rules
-        self._catalog = catalog or BitstreamCatalog(None, 0)
+    database: Database
+    runner: JobRunner
+    rules: BindRules
+    catalog: BitstreamCatalog = NO_BITSTREAMS
+    agents: Agents | None = None  # None: do not ask whether a host has rebooted
+    limits: LimitService | None = None  # None: projects have no limits
+    watch: DatabaseWatch | None = None  # None: the database is trusted
 
     @serves(Conductor.create_arqs)
     def create(
@@ -162,10 +147,9 @@ class ArqService:
         device_profile_name: str,
         image_uuid: str | None = None,
     ) -> tuple[Arq, ...]:
-        """Create the ARQs of a device profile."""
         properties: Mapping[str, str] = {}
         if image_uuid is not None:
-            properties = self._catalog.read_image_properties(image_uuid)
+            properties = self.catalog.read_image_properties(image_uuid)
         create = partial(
             arqs.create_arqs,
             profile_name=device_profile_name,
@@ -175,12 +159,12 @@ class ArqService:
             image_properties=properties,
         )
         limits = None
-        if self._limits is not None:
-            limits = self._limits.prepare(context, device_profile_name)
+        if self.limits is not None:
+            limits = self.limits.prepare(context, device_profile_name)
         if limits is None:
-            return self._database.write(create)
+            return self.database.write(create)
         try:
-            return self._database.write(project_limits.create_arqs, limits, create)
+            return self.database.write(project_limits.create_arqs, limits, create)
         except ProjectLimitExceeded as error:
             # The fault of an instance shows only the status.
             LOG.info('No ARQs of %s created: %s', device_profile_name, error.text)
@@ -197,9 +181,9 @@ class ArqService:
         scope = _build_scope(
             context, names_arqs=has_instance or 'uuid' in query.filters
         )
-        rows = self._database.read(arqs.list_arqs, query, scope)
-        if has_instance and self._watch is not None:
-            self._watch.check_listed(query.filters['instance_uuid'], rows)
+        rows = self.database.read(arqs.list_arqs, query, scope)
+        if has_instance and self.watch is not None:
+            self.watch.check_listed(query.filters['instance_uuid'], rows)
         if has_instance and context.service_request:
             rows = self._select_attachable(context, rows)
             return self._mark_unconfirmed(context, rows)
@@ -215,29 +199,27 @@ class ArqService:
         whose handle needs the host.
         """
         hosts = {
-            arq.hostname
+            arq.uuid: arq.hostname
             for arq in rows
             if arq.state is State.BOUND and arq.needs_host and arq.hostname
         }
-        unconfirmed = {host for host in hosts if not self._is_confirmed(context, host)}
+        confirmed = {h: self._is_confirmed(context, h) for h in set(hosts.values())}
         return replace_records(
             rows,
             (
-                replace(arq, state=State.UNKNOWN)
-                if arq.state is State.BOUND
-                and arq.needs_host
-                and arq.hostname in unconfirmed
-                else arq
+                arq
+                if confirmed.get(hosts.get(arq.uuid, ''), True)
+                else replace(arq, state=State.UNKNOWN)
                 for arq in rows
             ),
         )
 
     def _is_confirmed(self, context: RequestContext, host: str) -> bool:
         """Check that the agent reports the stored boot of its host."""
-        if self._agents is None:
+        if self.agents is None:
             return True
         try:
-            boot_id = self._agents.read_boot_id(context, host)
+            boot_id = self.agents.read_boot_id(context, host)
         except HostAway as error:
             LOG.warning(
                 'Cannot check whether host %s was rebooted; its bound ARQs that need '
@@ -246,9 +228,10 @@ class ArqService:
                 error.full_text,
             )
             return False
-        stored = self._database.read(agents.find_digest_and_boot_id, host)[1]
+        stored = self.database.read(agents.find_agent, host)
         # Empty: the host does not tell its boot, or the agent has not reported yet.
-        return not (boot_id and stored) or boot_id == stored
+        known = stored.boot_id if stored else None
+        return not (boot_id and known) or boot_id == known
 
     def _select_attachable(
         self, context: RequestContext, rows: tuple[Arq, ...]
@@ -276,32 +259,29 @@ class ArqService:
         for instance, uuids in hidden.items():
             payload = NovaEventPayload(instance, tuple(uuids), succeeded=True)
             job = build_nova_event_job(
-                payload, self._rules, key=instance, request_id=context.request_id
+                payload, self.rules, key=instance, request_id=context.request_id
             )
-            self._database.write(queue.add_job, job)
-        self._runner.wake()
+            self.database.write(queue.add_job, job)
+        self.runner.wake()
         return attachable
 
     @serves(Conductor.list_arq_steps)
     def list_steps(
         self, context: RequestContext, uuid: str, query: Query
     ) -> tuple[Step, ...]:
-        """Return a page of the history of an ARQ, the latest step first."""
-        scope = _build_scope(context, names_arqs=True)
-        return self._database.read(history.list_steps, uuid, scope, query)
+        scope = _build_scope(context)
+        return self.database.read(history.list_steps, uuid, scope, query)
 
     @serves(Conductor.list_instance_steps)
     def list_steps_of_instance(
         self, context: RequestContext, instance: str, query: Query
     ) -> tuple[Step, ...]:
-        """Return a page of the history of an instance, the latest step first."""
-        scope = _build_scope(context, names_arqs=True)
-        read = self._database.read
+        scope = _build_scope(context)
+        read = self.database.read
         return read(history.list_steps_of_instance, instance, scope, query)
 
     @serves(Conductor.bind_arqs)
     def bind(self, context: RequestContext, bindings: Mapping[str, Binding]) -> str:
-        """Accept the bind of all ARQs of one instance; return the operation."""
         _check_service_token(context, 'Binding an ARQ')
         if len({binding.instance_uuid for binding in bindings.values()}) != 1:
             raise InvalidPatch(reason='all ARQs must be bound to the same instance.')
@@ -313,19 +293,19 @@ class ArqService:
             instance,
             arqs=sorted(bindings),
         )
-        new_job = build_bind_job(bindings, self._rules, context.request_id)
+        new_job = build_bind_job(bindings, self.rules, context.request_id)
         new_job = replace(new_job, operation=operation)
-        scope = _build_scope(context, names_arqs=True)
+        scope = _build_scope(context)
         arguments = bindings, scope, new_job
         try:
-            with self._runner.reserve_worker(new_job.host) as owner:
+            with self.runner.reserve_worker(new_job.host) as owner:
                 if owner is None:
-                    self._database.write(binding.accept_waiting_bind, *arguments)
+                    self.database.write(binding.accept_waiting_bind, *arguments)
                 else:
-                    job = self._database.write(binding.accept_bind, *arguments, owner)
-                    self._runner.run(job)
+                    job = self.database.write(binding.accept_bind, *arguments, owner)
+                    self.runner.run(job)
         except _REFUSALS as error:
-            self._database.write(
+            self.database.write(
                 history.record_refused_bind, bindings, scope, instance, error
             )
             raise
@@ -344,42 +324,40 @@ class ArqService:
         The ARQs can be bound again.
         """
         _check_service_token(context, 'Unbinding an ARQ')
-        scope = _build_scope(context, names_arqs=True)
+        scope = _build_scope(context)
         operation = build_operation(context, OperationKind.RELEASE)
-        self._database.write(release.unbind_arqs, uuids, scope, operation)
-        self._runner.wake()
+        self.database.write(release.unbind_arqs, uuids, scope, operation)
+        self.runner.wake()
         return operation.uuid
 
     @serves(Conductor.delete_arqs)
     def delete(self, context: RequestContext, uuids: Sequence[str]) -> None:
-        """Delete ARQs and release their handles."""
-        missing = self._database.write(
+        missing = self.database.write(
             release.delete_arqs,
             uuids,
-            _build_scope(context, names_arqs=True),
+            _build_scope(context),
             context.service_request,
             build_operation(context, OperationKind.RELEASE),
         )
-        self._runner.wake()
+        self.runner.wake()
         if missing:
             raise ArqNotFound(uuid=', '.join(missing))
 
     @serves(Conductor.delete_arqs_of_instance)
     def delete_of_instance(self, context: RequestContext, instance: str) -> None:
-        """Delete all ARQs of an instance and release their handles."""
         _check_service_token(context, 'Deleting the ARQs of an instance')
-        wrote_jobs = self._database.write(
+        wrote_jobs = self.database.write(
             release.delete_arqs_of_instance,
             instance,
-            _build_scope(context, names_arqs=True),
+            _build_scope(context),
             build_operation(context, OperationKind.RELEASE),
         )
         # Most deletes write no job, and then the runner does not query the job table.
         if wrote_jobs:
-            self._runner.wake()
+            self.runner.wake()
 
 
-def _build_scope(context: RequestContext, *, names_arqs: bool) -> Scope:
+def _build_scope(context: RequestContext, *, names_arqs: bool = True) -> Scope:
     """Return the scope of the caller.
 
     :param names_arqs: True if the call names ARQs by uuid or by instance

@@ -17,7 +17,6 @@ from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite import codec
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.ownership.allocations import AllocationCheck, Pace
@@ -43,7 +42,6 @@ from cyborg_lite.model.arqs.audit import (
 )
 from cyborg_lite.model.hosts.services import CONDUCTOR, ServiceState
 from cyborg_lite.model.jobs import AuditPayload, Job, NewJob
-from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.model.ownership.allocations import UnownedAllocation
 from cyborg_lite.model.queries import Query
 
@@ -283,7 +281,7 @@ class AuditHandler:
     # Called for each finding, for the metrics.
     count_finding: Callable[[str], None] = lambda problem: None
 
-    def run(self, job: Job) -> Job | None:
+    def run(self, job: Job) -> None:
         """Run one audit."""
         write = self.database.write
         write(operations.record_step, job.operations, 'checking-arqs')
@@ -314,7 +312,6 @@ class AuditHandler:
             }
             write(operations.record_result, job.operations, result)
         write(queue.finish_job, job)
-        return None
 
     def _check_placement(
         self,
@@ -365,10 +362,9 @@ class AuditHandler:
         except CyborgError as error:
             LOG.warning('Units are not freed: %s', error.text)
 
-    def expire(self, job: Job, reason: str) -> Job | None:
+    def expire(self, job: Job, reason: str) -> None:
         """Finish the job: the next audit does the same work."""
         self.database.write(queue.finish_job, job, reason)
-        return None
 
 
 def _describe(
@@ -420,13 +416,8 @@ def build_audit_job(request_id: str | None = None, *, applies: bool = False) -> 
     :param request_id: of the API request; None: no request has caused the job
     :param applies: apply the remedies, even if the configuration does not
     """
-    return NewJob(
-        OperationKind.AUDIT,
-        codec.dump(AuditPayload(applies)),
-        key=_KEY,
-        request_id=request_id,
-        widens=applies,
-    )
+    payload = AuditPayload(applies)
+    return queue.build_job(payload, key=_KEY, request_id=request_id, widens=applies)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from typing import Final, Self
 
 from oslo_log import log
 
-from cyborg_lite import codec
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Consumer, Placement
 from cyborg_lite.conductor.arqs.nova_support import NovaRules, NovaSupport
@@ -55,7 +54,6 @@ from cyborg_lite.model.jobs import (
     NewJob,
     NovaEventPayload,
 )
-from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.rpc.context import request_context
 from cyborg_lite.rpc.interface import Agents
 
@@ -94,12 +92,9 @@ def build_bind_job(
         provider_uuids=tuple(sorted(providers)),
         project_id=first.project_id,
     )
-    return NewJob(
-        OperationKind.BIND,
-        codec.dump(payload),
-        limit_ms=rules.deadline * 1000,
-        request_id=request_id,
-        host=first.hostname,
+    limit = rules.deadline * 1000
+    return queue.build_job(
+        payload, limit_ms=limit, request_id=request_id, host=first.hostname
     )
 
 
@@ -115,13 +110,8 @@ def build_nova_event_job(
     :param key: at most one unfinished job has the key; None: any number of jobs
     :param request_id: None: that of the job which this one replaces
     """
-    return NewJob(
-        OperationKind.NOVA_EVENT,
-        codec.dump(payload),
-        key=key,
-        limit_ms=rules.event_deadline * 1000,
-        request_id=request_id,
-    )
+    limit = rules.event_deadline * 1000
+    return queue.build_job(payload, key=key, limit_ms=limit, request_id=request_id)
 
 
 class BindHandler:
@@ -141,7 +131,7 @@ class BindHandler:
     ) -> None:
         self._database = database
         self._agents = agents
-        self._loader = loader or BitstreamLoader.without_glance(database, agents)
+        self._loader = loader or BitstreamLoader(database, agents)
         self._placement = placement
         self._rules = rules
         self._time: TimesStage = nullcontext
@@ -189,7 +179,11 @@ class BindHandler:
             handles = claim.handles
         self._nova.check_handles(handles)
         check_hosts_up(handles)
-        if self._load(payload, job):
+        with self._time('load'):
+            has_loaded = self._loader.load_for_arqs(
+                uuids, payload.generation, job.request_id
+            )
+        if has_loaded:
             # The handles now name the bitstream. The agent stores it, and loads it
             # again after a host reboot.
             handles = self._list_claimed(payload)
@@ -219,13 +213,6 @@ class BindHandler:
                 history.BIND_DELAYED,
                 Actor.CONDUCTOR,
                 error,
-            )
-
-    def _load(self, payload: BindPayload, job: Job) -> bool:
-        """Load the bitstreams of the ARQs; return True if there are any."""
-        with self._time('load'):
-            return self._loader.load_for_arqs(
-                payload.arq_uuids, payload.generation, job.request_id
             )
 
     def expire(self, job: Job, reason: str) -> Job | None:
@@ -376,12 +363,9 @@ class BindHandler:
             return ()
         arqs = tuple(sorted(handle.arq_uuid for handle in connecting))
         connect = ConnectPayload(payload.instance_uuid, arqs, payload.generation)
-        new_job = NewJob(
-            OperationKind.CONNECT,
-            codec.dump(connect),
-            limit_ms=self._rules.connect_deadline * 1000,
-            request_id=job.request_id,
-            host=job.host,
+        limit = self._rules.connect_deadline * 1000
+        new_job = queue.build_job(
+            connect, limit_ms=limit, request_id=job.request_id, host=job.host
         )
         return (new_job,)
 
@@ -427,15 +411,15 @@ def _log_bound(payload: BindPayload) -> None:
 # the agent to ``prepare`` names handles to connect.
 
 
+@dataclass(frozen=True, slots=True)
 class ConnectHandler:
     """Runs connect jobs."""
 
-    def __init__(self, database: Database, nova: Nova, agents: Agents) -> None:
-        self._database = database
-        self._nova = nova
-        self._agents = agents
+    database: Database
+    nova: Nova
+    agents: Agents
 
-    def run(self, job: Job) -> Job | None:
+    def run(self, job: Job) -> None:
         """Connect the handles that the ARQs still own, once the instance is spawned.
 
         Without a Nova the handles are connected at once.
@@ -447,7 +431,7 @@ class ConnectHandler:
         payload = read_payload(ConnectPayload, job.payload)
         handles = [
             handle
-            for handle in self._database.read(
+            for handle in self.database.read(
                 attach_handles.list_handles_of_bind,
                 payload.arq_uuids,
                 payload.generation,
@@ -455,24 +439,22 @@ class ConnectHandler:
             # A handle that is being released has no instance.
             if handle.instance_uuid == payload.instance_uuid
         ]
-        if handles and self._nova.is_spawned(payload.instance_uuid) is False:
+        if handles and self.nova.is_spawned(payload.instance_uuid) is False:
             raise InstanceNotSpawned(instance=payload.instance_uuid)
         context = request_context(job.request_id)
         by_host = sorted(handles, key=lambda handle: handle.hostname)
         for host, on_host in groupby(by_host, key=lambda handle: handle.hostname):
-            self._agents.connect(context, host, list(on_host))
-        self._database.write(queue.finish_job, job)
+            self.agents.connect(context, host, list(on_host))
+        self.database.write(queue.finish_job, job)
         LOG.info(
             'Connected %d handles of instance %s', len(handles), payload.instance_uuid
         )
-        return None
 
-    def expire(self, job: Job, reason: str) -> Job | None:
+    def expire(self, job: Job, reason: str) -> None:
         """Log the failure and finish the job; the ARQs stay Bound."""
         LOG.warning(
             'Handles of instance %s not connected before connect_deadline: %s',
             read_payload(ConnectPayload, job.payload).instance_uuid,
             reason,
         )
-        self._database.write(queue.finish_job, job, reason)
-        return None
+        self.database.write(queue.finish_job, job, reason)

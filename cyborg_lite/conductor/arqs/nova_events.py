@@ -2,6 +2,7 @@
 """The job that sends the result of a bind to Nova, in one POST for each instance."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from oslo_log import log
 
@@ -17,20 +18,18 @@ from cyborg_lite.model.jobs import Job, NovaEventPayload
 LOG = log.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
 class NovaEventHandler:
     """Runs Nova event jobs.
 
     The deadline of a job is the time for which Nova may still wait for the event.
     """
 
-    def __init__(
-        self, database: Database, nova: Nova, metrics: Metrics | None = None
-    ) -> None:
-        self._database = database
-        self._nova = nova
-        self._metrics = metrics or Metrics()
+    database: Database
+    nova: Nova
+    metrics: Metrics = field(default_factory=Metrics)
 
-    def run(self, job: Job) -> Job | None:
+    def run(self, job: Job) -> None:
         """Send one event for each ARQ. Any answer of Nova completes the job.
 
         Nova may answer that it does not know the instance. That answer is final, too.
@@ -43,7 +42,7 @@ class NovaEventHandler:
         ]
         if events:
             self._send(events)
-        self._database.write(queue.finish_job, job)
+        self.database.write(queue.finish_job, job)
         LOG.info(
             'Sent %d events to Nova for instance %s: bind %s; ARQs %s',
             len(events),
@@ -51,7 +50,6 @@ class NovaEventHandler:
             'completed' if succeeded else 'failed',
             ', '.join(event.arq_uuid for event in events) or 'none',
         )
-        return None
 
     def _list_arqs(self, job: Job, payload: NovaEventPayload) -> Sequence[str]:
         """Return the ARQs that still have the result of the bind.
@@ -62,24 +60,23 @@ class NovaEventHandler:
         """
         if job.is_replacement and payload.succeeded:
             return payload.arq_uuids
-        return self._database.read(binding.list_arqs_by_outcome, payload)
+        return self.database.read(binding.list_arqs_by_outcome, payload)
 
     def _send(self, events: Sequence[BoundEvent]) -> None:
         try:
-            with self._metrics.time_stage('nova-event'):
-                outcomes = self._nova.post_events(events)
+            with self.metrics.time_stage('nova-event'):
+                outcomes = self.nova.post_events(events)
         except CyborgError:
-            self._metrics.count_nova_failure()
+            self.metrics.count_nova_failure()
             raise
         for outcome in outcomes:
-            self._metrics.count_nova_event(outcome.code)
+            self.metrics.count_nova_event(outcome.code)
 
-    def expire(self, job: Job, reason: str) -> Job | None:
+    def expire(self, job: Job, reason: str) -> None:
         """Log the failure and finish the job: Nova does not wait any more."""
         LOG.error(
             'Event for instance %s not delivered before event_deadline: %s',
             read_payload(NovaEventPayload, job.payload).instance_uuid,
             reason,
         )
-        self._database.write(queue.finish_job, job, reason)
-        return None
+        self.database.write(queue.finish_job, job, reason)

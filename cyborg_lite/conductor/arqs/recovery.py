@@ -47,7 +47,6 @@ class RecoveryService:
     def record_result(
         self, host: str, result: RecoveryResult
     ) -> tuple[AllocatedHandle, ...]:
-        """Update the ARQs of handles that the agent has rebuilt or lost."""
         if result.host != host:
             raise InvalidInput(reason='The result names another host.')
         check_message(result.host, result)
@@ -73,7 +72,6 @@ class RecoveryService:
 
     @serves(Conductor.report_events)
     def record_events(self, host: str, events: Sequence[HostEvent]) -> int:
-        """Store the events that are new."""
         check_events(host, events)
         last, new = self._database.write(hosts.record_host_events, host, events)
         for event in new:

@@ -26,15 +26,15 @@ class ReleaseHandler:
     ) -> None:
         self._database = database
         self._agents = agents
-        self._loader = loader or BitstreamLoader.without_glance(database, agents)
+        self._loader = loader or BitstreamLoader(database, agents)
 
-    def run(self, job: Job) -> Job | None:
+    def run(self, job: Job) -> None:
         """Clean the handle, restore its bitstream and make the handle free."""
         uuid = read_payload(ReleasePayload, job.payload).handle_uuid
         handle = self._database.read(attach_handles.find_unclean_handle, uuid)
         if handle is None:
             self._database.write(queue.finish_job, job)
-            return None
+            return
         try:
             check_hosts_up([handle])
             context = request_context(job.request_id)
@@ -45,9 +45,8 @@ class ReleaseHandler:
             self._database.write(release.record_release_failure, handle, error)
             raise
         self._database.write(release.record_release, job, handle)
-        return None
 
-    def expire(self, job: Job, reason: str) -> Job | None:
+    def expire(self, job: Job, reason: str) -> None:
         """Mark the job as failed. Only an operator causes this: it has no deadline."""
         self._database.write(queue.fail_job, job, reason)
         return None

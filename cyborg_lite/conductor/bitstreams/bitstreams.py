@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalog of bitstreams: images in Glance, and their choice for a region."""
+"""The catalog of bitstreams: images in Glance, and their choice for a region.
+
+All methods that read images raise ``ServiceUnavailable`` if Glance does not answer.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.errors.base import InvalidInput, NotFound
@@ -41,7 +45,6 @@ class BitstreamCatalog:
 
         :raises BitstreamNotFound: no image matches, or several do
         :raises BitstreamRefused: the image does not fit; the error lists all reasons
-        :raises ServiceUnavailable: Glance does not answer
         """
         images = self._find_images(query)
         return choice.choose_bitstream(query, images, region, self.largest)
@@ -52,8 +55,6 @@ class BitstreamCatalog:
         """Return why a bind could not load the bitstream, by the key of the region.
 
         Regions that can load it are omitted. The images are read once.
-
-        :raises ServiceUnavailable: Glance does not answer
         """
         try:
             images = self._find_images(query)
@@ -75,7 +76,6 @@ class BitstreamCatalog:
         """Return the attributes of the bitstreams that a bind can load.
 
         :returns: sorted names of ``name_bitstream_attribute``, by the key of the region
-        :raises ServiceUnavailable: Glance does not answer
         """
         queries = {
             name: query
@@ -100,18 +100,15 @@ class BitstreamCatalog:
             except NotFound:
                 raise BitstreamNotFound(reason=_missing(query.image_id)) from None
         if query.name is not None:
-            return self._find_by_name(self.images, query.name)
+            # The name of the bitstream or of the image.
+            by_name = (
+                *self.images.bitstreams({'bs-name': query.name}),
+                *self.images.bitstreams({'name': query.name}),
+            )
+            return tuple({image.id: image for image in by_name}.values())
         # Either of two properties names the function, in any spelling. Glance cannot
         # filter by that.
         return self.images.bitstreams({})
-
-    def _find_by_name(self, source: Glance, name: str) -> tuple[Image, ...]:
-        """Return the images with a name of the bitstream or of the image."""
-        images = (
-            *source.bitstreams({'bs-name': name}),
-            *source.bitstreams({'name': name}),
-        )
-        return tuple({image.id: image for image in images}.values())
 
     def read_image_properties(self, image_id: str) -> Mapping[str, str]:
         """Return the accelerator properties of the image of an instance.
@@ -119,7 +116,6 @@ class BitstreamCatalog:
         :returns: see ``image_properties``; empty without Glance, since a cloud without
             FPGAs need not configure it
         :raises InvalidInput: the image does not exist, or has an invalid property
-        :raises ServiceUnavailable: Glance does not answer
         """
         if self.images is None:
             return {}
@@ -130,10 +126,7 @@ class BitstreamCatalog:
         return group_keys.parse_image_properties(image_id, image.properties)
 
     def rank(self, region: RegionProperties) -> tuple[BitstreamFit, ...]:
-        """Return all bitstreams: first those that fit the region, best first.
-
-        :raises ServiceUnavailable: Glance does not answer
-        """
+        """Return all bitstreams: first those that fit the region, best first."""
         images = self._list_images()
         return choice.rank_images(images, region, self.largest)
 
@@ -144,7 +137,6 @@ class BitstreamCatalog:
 
         :param filters: see ``bitstream_list.filter_images``
         :param region: None: judge each image without regard to a region
-        :raises ServiceUnavailable: Glance does not answer
         """
         images = listing.filter_images(self._list_images(), filters)
         fits = choice.rank_images(images, region, self.largest)
@@ -155,7 +147,6 @@ class BitstreamCatalog:
 
         :returns: None if no default images are configured
         :raises BitstreamNotFound: none of the default images fits
-        :raises ServiceUnavailable: Glance does not answer
         """
         for image_id in self.defaults:
             try:
@@ -173,7 +164,6 @@ class BitstreamCatalog:
         """Return the best bitstream that has the function and fits the region.
 
         :param function_id: empty: no function is known, and the result is None
-        :raises ServiceUnavailable: Glance does not answer
         """
         for fit in self.rank(region) if function_id else ():
             bitstream = fit.bitstream
@@ -185,6 +175,10 @@ class BitstreamCatalog:
 
     def _list_images(self) -> tuple[Image, ...]:
         return () if self.images is None else self.images.bitstreams({})
+
+
+NO_BITSTREAMS: Final = BitstreamCatalog(None, 0)
+"""The catalog of a conductor without Glance."""
 
 
 def _missing(image_id: str) -> str:

@@ -7,11 +7,10 @@ is stored at once, so that Placement is up to date before an ARQ becomes Bound.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 from oslo_log import log
 
-from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.bitstreams.bitstreams import NO_BITSTREAMS, BitstreamCatalog
 from cyborg_lite.db.arqs import release
 from cyborg_lite.db.bitstreams import loaded_regions, programming
 from cyborg_lite.db.bitstreams.loaded_regions import PreviousLoad
@@ -47,17 +46,10 @@ class BitstreamLoader:
 
     database: Database
     agents: Agents
-    catalog: BitstreamCatalog
+    # By default only bitstreams which the agent still stores can be loaded.
+    catalog: BitstreamCatalog = NO_BITSTREAMS
     # Updates the providers of a host in Placement.
     sync_placement: Callable[[str], object] = lambda hostname: None
-
-    @classmethod
-    def without_glance(cls, database: Database, agents: Agents) -> Self:
-        """Create a loader that loads only bitstreams which the agent still stores.
-
-        A bind of an ARQ that requires another one fails.
-        """
-        return cls(database, agents, BitstreamCatalog(None, 0))
 
     def load_for_arqs(
         self, arq_uuids: Sequence[str], generation: int, request_id: str | None
@@ -199,7 +191,8 @@ class BitstreamLoader:
                 request_context(request_id), region.hostname, order
             )
         except LoadingFailed as error:
-            self._mark_unusable(region, error.text)
+            self.database.write(programming.mark_region_unusable, region, error.text)
+            self._report_unusable(region, error.text)
             raise
         report_rules.check_report(HostReport(region.hostname, '', (device,)))
         self.database.write(programming.record_load, region, bitstream, device)
@@ -288,10 +281,6 @@ class BitstreamLoader:
                 function_id or '(unknown)',
             )
         return bitstream
-
-    def _mark_unusable(self, region: StoredRegion, reason: str) -> None:
-        self.database.write(programming.mark_region_unusable, region, reason)
-        self._report_unusable(region, reason)
 
     def _report_unusable(self, region: StoredRegion, reason: str) -> None:
         LOG.error(

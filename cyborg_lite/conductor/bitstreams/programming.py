@@ -10,14 +10,13 @@ from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite import codec
 from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
 from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.conductor.jobs.runner import JobRunner
 from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import deployables
-from cyborg_lite.db.jobs import operations
+from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.bitstreams import ProgrammingTimedOut
@@ -27,7 +26,7 @@ from cyborg_lite.errors.hosts import HostAway
 from cyborg_lite.model.bitstreams.bitstreams import ProgramStep
 from cyborg_lite.model.bitstreams.listing import ListedBitstream
 from cyborg_lite.model.devices.devices import DeployableRecord
-from cyborg_lite.model.jobs import Job, NewJob, ProgramPayload
+from cyborg_lite.model.jobs import Job, ProgramPayload
 from cyborg_lite.model.operations import (
     NewOperation,
     Operation,
@@ -61,7 +60,6 @@ class ProgrammingService:
     def program(
         self, context: RequestContext, uuid: str, image_uuid: str
     ) -> DeployableRecord:
-        """Load an image into an unused deployable, and wait for the result."""
         job = self._accept(uuid, image_uuid, _build(context, uuid, image_uuid))
         result = self.waiters.add(job.uuid)
         self.runner.run(job)
@@ -85,7 +83,6 @@ class ProgrammingService:
         image_uuid: str,
         loaded: str | None = None,
     ) -> Operation:
-        """Start to load an image, and return the operation without waiting."""
         new = _build(context, uuid, image_uuid)
         job = self._accept(uuid, image_uuid, new, loaded)
         operation = self.database.read(operations.read_operation, job.operations[0])
@@ -108,7 +105,6 @@ class ProgrammingService:
     def list_bitstreams(
         self, filters: Mapping[str, str], deployable: str
     ) -> tuple[ListedBitstream, ...]:
-        """Return bitstreams: first those that can be loaded, best first."""
         region = None
         if deployable:
             region = self.database.read(programming.find_region, deployable)
@@ -124,9 +120,8 @@ class ProgrammingService:
         region = self.database.read(programming.find_region, uuid)
         bitstream = self.loader.find_image(region, image_uuid)
         payload = ProgramPayload(uuid, image_uuid, bitstream.is_shell)
-        new_job = NewJob(
-            OperationKind.PROGRAM,
-            codec.dump(payload),
+        new_job = queue.build_job(
+            payload,
             limit_ms=_DEADLINE_MS,
             request_id=operation.request_id,
             host=region.hostname,
@@ -182,7 +177,7 @@ class ProgramHandler:
     loader: BitstreamLoader
     waiters: ProgramWaiters
 
-    def run(self, job: Job) -> Job | None:
+    def run(self, job: Job) -> None:
         """Load the image and store the result."""
         payload = read_payload(ProgramPayload, job.payload)
         try:
@@ -190,7 +185,7 @@ class ProgramHandler:
         except DeployableNotFound as error:
             self.database.write(programming.end_load_without_region, job, error)
             self.waiters.notify(job.uuid, error)
-            return None
+            return
         failure: CyborgError | None = None
         try:
             self._load(job, region, payload.image_uuid)
@@ -210,7 +205,6 @@ class ProgramHandler:
             )
             failure = error
         self._end(job, region, failure)
-        return None
 
     def _find_region(self, payload: ProgramPayload) -> programming.StoredRegion:
         return self.database.read(programming.find_region, payload.deployable_uuid)
@@ -229,7 +223,7 @@ class ProgramHandler:
             operations.record_step, job.operations, step, step.progress, reason
         )
 
-    def expire(self, job: Job, reason: str) -> Job | None:
+    def expire(self, job: Job, reason: str) -> None:
         """Mark the region unusable and end the job."""
         payload = read_payload(ProgramPayload, job.payload)
         LOG.error(
@@ -242,13 +236,12 @@ class ProgramHandler:
             region = self._find_region(payload)
         except DeployableNotFound as error:
             self.database.write(programming.end_load_without_region, job, error)
-            return None
+            return
         # The agent may have started to load, so the content of the region is unknown.
         self.database.write(
             programming.mark_region_unusable, region, f'Programming failed: {reason}'
         )
         self._end(job, region, ProgrammingTimedOut(uuid=region.uuid))
-        return None
 
     def _end(
         self, job: Job, region: programming.StoredRegion, failure: CyborgError | None

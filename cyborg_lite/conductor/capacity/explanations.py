@@ -5,14 +5,17 @@ Placement is authoritative for free capacity. The database explains why capacity
 missing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.arqs.nova_support import NovaRules, NovaSupport
-from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.bitstreams.bitstreams import (
+    NO_BITSTREAMS,
+    BitstreamCatalog,
+)
 from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.capacity import provider_capacity
 from cyborg_lite.db.core.engine import Database
@@ -30,8 +33,8 @@ from cyborg_lite.model.capacity.explanations import (
 )
 from cyborg_lite.model.capacity.server_capacity import ProfileCapacity, count_capacity
 from cyborg_lite.model.profiles.alternatives import (
-    Choice,
     apply_choice,
+    list_all_groups,
     list_choices,
     list_options,
 )
@@ -57,22 +60,30 @@ Groups = Sequence[Mapping[str, str]]  # of a device profile
 Regions = Mapping[str, RegionProperties]  # by uuid of the provider
 
 
-class CandidateFinder:
-    """Finds the providers for groups, and what the database has about providers."""
+# From the best result to the worst one.
+_RANKS: Final = {result: rank for rank, result in enumerate(FitResult)}
+
+
+class ExplanationService:
+    """Explains fits, and counts how many further servers fit.
+
+    An explanation sends at most two queries to Placement per distinct group, a count
+    sends one. Both send one more if the cloud has mdevs.
+    """
 
     def __init__(
         self,
         database: Database,
         placement: Placement,
         nova_rules: NovaRules | None = None,
-        catalog: BitstreamCatalog | None = None,
+        catalog: BitstreamCatalog = NO_BITSTREAMS,
     ) -> None:
         self._database = database
         self._placement = placement
-        self._catalog = catalog or BitstreamCatalog(None, 0)
+        self._catalog = catalog
         self._nova = NovaSupport(placement, nova_rules or NovaRules())
 
-    def find(
+    def _find(
         self, groups: Groups, *, free: bool = True, traits: bool = True
     ) -> tuple[list[GroupCandidates], tuple[ProviderCapacity, ...]]:
         """Return the candidates of each group, and the capacities of all providers.
@@ -88,7 +99,9 @@ class CandidateFinder:
         :raises BitstreamRefused: a group names an image and a function
         :raises ServiceUnavailable: Placement or Glance does not answer
         """
-        regions = self._read_regions(groups)
+        regions: Regions = {}
+        if any(map(name_bitstream_attribute, groups)):
+            regions = self._database.read(programming.list_region_properties)
         candidates = self._list_candidates(groups, regions, free, traits)
         selectors = tuple(filter(None, map(find_selector, groups)))
         loadable = self._catalog.list_loadable(groups, regions)
@@ -98,12 +111,6 @@ class CandidateFinder:
         if free and any(candidate.for_guest for candidate in candidates):
             capacities = self._nova.close_capacities(capacities)
         return candidates, capacities
-
-    def _read_regions(self, groups: Groups) -> Regions:
-        """Return the regions; empty if no group requests a bitstream."""
-        if not any(map(name_bitstream_attribute, groups)):
-            return {}
-        return self._database.read(programming.list_region_properties)
 
     def _list_candidates(
         self, groups: Groups, regions: Regions, free: bool, traits: bool
@@ -139,28 +146,6 @@ class CandidateFinder:
             with_traits = self._placement.list_providers_with_traits(*filters)
         return GroupCandidates(group, offers, with_traits)
 
-
-# From the best result to the worst one.
-_RANKS: Final = {result: rank for rank, result in enumerate(FitResult)}
-
-
-class ExplanationService:
-    """Explains fits, and counts how many further servers fit.
-
-    An explanation sends at most two queries to Placement per distinct group, a count
-    sends one. Both send one more if the cloud has mdevs.
-    """
-
-    def __init__(
-        self,
-        database: Database,
-        placement: Placement,
-        nova_rules: NovaRules | None = None,
-        catalog: BitstreamCatalog | None = None,
-    ) -> None:
-        self._database = database
-        self._finder = CandidateFinder(database, placement, nova_rules, catalog)
-
     def explain(
         self, project_id: str | None, uuid: str, hostname: str | None
     ) -> Explanation:
@@ -173,13 +158,15 @@ class ExplanationService:
         :raises DeviceProfileNotFound: the caller sees no profile with the uuid
         :raises ServiceUnavailable: Placement or Glance does not answer
         """
-        profile = self._find_profile(project_id, uuid)
+        profile = find_profile(self._database, project_id, uuid)
         hosts = self._list_hosts(hostname)
         best: Explanation | None = None
-        for choice, groups in _list_group_choices(profile):
-            explanation = fitting.explain_fit(*self._finder.find(groups), hosts)
+        for choice in list_choices(profile):
+            groups = apply_choice(profile, choice).groups
+            explanation = fitting.explain_fit(*self._find(groups), hosts)
             if best is None or _RANKS[explanation.result] < _RANKS[best.result]:
-                best = replace(explanation, choice=choice)
+                has_choice = bool(profile.alternatives)
+                best = replace(explanation, choice=choice if has_choice else ())
             if best.result is FitResult.FITS:
                 break
         assert best is not None  # a profile has at least one choice
@@ -199,11 +186,11 @@ class ExplanationService:
         :raises DeviceProfileNotFound: the caller sees no profile with the uuid
         :raises ServiceUnavailable: Placement or Glance does not answer
         """
-        profile = self._find_profile(project_id, uuid)
+        profile = find_profile(self._database, project_id, uuid)
         hosts = self._list_hosts(hostname)
         options = [list_options(profile, i) for i in range(len(profile.groups))]
         groups = [*chain.from_iterable(options)]
-        candidates, providers = self._finder.find(groups, traits=False)
+        candidates, providers = self._find(groups, traits=False)
         remaining = iter(candidates)
         by_group = [[next(remaining) for _ in members] for members in options]
 
@@ -239,10 +226,10 @@ class ExplanationService:
         named_groups = [
             (profile.name, group)
             for profile in read(profiles.list_profiles, query, project_id)
-            for group in (*profile.groups, *chain(*profile.alternatives))
+            for group in list_all_groups(profile)
         ]
         groups = [group for _, group in named_groups]
-        _, capacities = self._finder.find(groups, free=False, traits=False)
+        _, capacities = self._find(groups, free=False, traits=False)
         types = read(provider_capacity.list_device_types)
         summary = summarize_types(types, capacities, named_groups)
         return tuple(
@@ -258,7 +245,7 @@ class ExplanationService:
         :raises ServiceUnavailable: Placement or Glance does not answer
         """
         options = [list_options(profile, i) for i in range(len(profile.groups))]
-        providers = self._finder.find([*chain.from_iterable(options)], free=False)
+        providers = self._find([*chain.from_iterable(options)], free=False)
         reasons = {
             reason.group: reason.text
             for reason in fitting.list_impossible_groups(*providers)
@@ -276,18 +263,14 @@ class ExplanationService:
         hosts = frozenset(self._database.read(device_owners.list_hosts))
         return hosts if hostname is None else hosts & {hostname}
 
-    def _find_profile(self, project_id: str | None, uuid: str) -> DeviceProfile:
-        query = Query(filters={'uuid': (uuid,)})
-        for profile in self._database.read(profiles.list_profiles, query, project_id):
-            return profile
-        raise DeviceProfileNotFound(name=uuid)
 
+def find_profile(database: Database, project: str | None, uuid: str) -> DeviceProfile:
+    """Return the profile with a uuid.
 
-def _list_group_choices(profile: DeviceProfile) -> Iterator[tuple[Choice, Groups]]:
-    """Yield the choices of alternatives with their groups, the most preferred first.
-
-    The choice is empty if the profile has no alternatives.
+    :param project: that must be able to see the profile; None: any
+    :raises DeviceProfileNotFound: the project sees no such profile
     """
-    for choice in list_choices(profile):
-        groups = apply_choice(profile, choice).groups
-        yield choice if profile.alternatives else (), groups
+    query = Query(filters={'uuid': (uuid,)})
+    for profile in database.read(profiles.list_profiles, query, project):
+        return profile
+    raise DeviceProfileNotFound(name=uuid)

@@ -60,15 +60,14 @@ class CleanHandler:
         self._placement = placement
         self._refused: set[str] = set()  # uuids of handles whose refusal is logged
 
-    def run(self, job: Job) -> Job | None:
+    def run(self, job: Job) -> None:
         """Start the cleaning run or read its progress, and store it."""
         work = self._database.write(cleanings.begin_cleaning, job)
         if work is None:
             self._database.write(queue.finish_job, job)
-            return None
+            return
         check_hosts_up([work.order.handle])
         self._store(job, work, self._ask(job, work))
-        return None
 
     def _ask(self, job: Job, work: CleanWork) -> CleanProgress:
         """Return the progress of the cleaning run; start it if it does not run.
@@ -137,7 +136,7 @@ class CleanHandler:
             cleanings.record_clean_failure, job, work, reason, progress
         )
 
-    def expire(self, job: Job, reason: str) -> Job | None:
+    def expire(self, job: Job, reason: str) -> None:
         """End a job that an operator has cancelled, and withhold the unit.
 
         A running step ends first, and the job waits for it.
@@ -145,7 +144,7 @@ class CleanHandler:
         work = self._database.write(cleanings.begin_cleaning, job)
         if work is None:
             self._database.write(queue.finish_job, job)
-            return None
+            return
         obstacle, progress = self._abort(job, work)
         if obstacle:
             LOG.warning('Clean job %s is not cancelled: %s', job.uuid, obstacle)
@@ -156,7 +155,6 @@ class CleanHandler:
             self._store(job, work, progress)
         else:
             self._fail(job, work, reason, progress)
-        return None
 
     def _abort(self, job: Job, work: CleanWork) -> tuple[str, CleanProgress | None]:
         """Abort the work of the agent; return why it may go on, and its progress."""
@@ -187,14 +185,12 @@ class CleaningService:
 
     @serves(Conductor.list_cleanings)
     def list(self, device_uuid: str, query: Query) -> DeviceCleanings:
-        """Return the units of a device and a page of its cleaning runs."""
         return self._database.read(cleanings.list_cleanings, device_uuid, query)
 
     @serves(Conductor.retry_cleaning)
     def retry(
         self, context: RequestContext, selection: UnitSelection, actor: str
     ) -> str:
-        """Clean units again that wait for an operator; return the operation."""
         operation = build_operation(
             context,
             OperationKind.CLEANING,
@@ -207,7 +203,6 @@ class CleaningService:
 
     @serves(Conductor.reset_device)
     def reset(self, context: RequestContext, selection: UnitSelection) -> str:
-        """Clean free units of a device; return the operation."""
         operation = build_operation(
             context,
             OperationKind.CLEANING,
@@ -245,7 +240,6 @@ class CleaningService:
 
     @serves(Conductor.accept_units)
     def accept(self, selection: UnitSelection, actor: str) -> int:
-        """Declare units clean that wait for an operator; return their number."""
         number = self._database.write(cleanings.accept_units, selection, actor)
         LOG.warning('%s declares %d units clean: %s', actor, number, selection)
         return number

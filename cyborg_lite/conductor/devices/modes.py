@@ -58,7 +58,6 @@ class ModeService:
 
     @serves(Conductor.plan_modes)
     def plan(self, context: RequestContext, uuid: str) -> DevicePlan:
-        """Return what a change of a device to each of its modes would do."""
         device = self.database.read(modes.find_device, uuid)
         listings = self.agents.list_modes(context, device.hostname)
         own = [item for item in listings if item.address == device.address]
@@ -82,7 +81,6 @@ class ModeService:
         mode: str,
         generation: int | None = None,
     ) -> DevicePlan:
-        """Start the job that changes the mode of a device; return the plan."""
         plan = self.plan(context, uuid)
         if plan.find(mode) is None:
             names = ', '.join(item.mode for item in plan.plans) or 'none'
@@ -105,14 +103,14 @@ class ModeHandler:
     database: Database
     peers: HostPeers
 
-    def run(self, job: Job) -> Job | None:
+    def run(self, job: Job) -> None:
         """Hold the device, have its agent set the mode, and end the hold."""
         payload = read_payload(ModePayload, job.payload)
         try:
             device = self.database.write(modes.hold_device, job, payload)
         except (DeviceNotFound, ModeRefused) as error:
             self._end(job, error.text)
-            return None
+            return
         try:
             self._change(job, device, payload.mode)
         except _RETRIED:
@@ -130,13 +128,11 @@ class ModeHandler:
                 payload.mode,
             )
         self.peers.try_sync(device.hostname)
-        return None
 
-    def expire(self, job: Job, reason: str) -> Job | None:
+    def expire(self, job: Job, reason: str) -> None:
         """End the job. The agent may have begun to change a device that is held."""
         is_held = self.database.read(hold.is_held, job)
         self._end(job, reason, is_known=not is_held)
-        return None
 
     def _change(self, job: Job, device: ModeDevice, mode: str) -> None:
         self.peers.sync_placement(device.hostname)

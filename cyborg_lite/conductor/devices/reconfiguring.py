@@ -67,7 +67,6 @@ class ReconfigurationService:
 
     @serves(Conductor.show_configuration)
     def show(self, uuid: str) -> DeviceConfiguration:
-        """Return the hardware sets of a device and its changes."""
         device = self.database.read(reconfigurations.find_device, uuid)
         matching = self.sets.list_matching(device)
 
@@ -91,7 +90,6 @@ class ReconfigurationService:
         request: ConfigurationRequest,
         generation: int | None = None,
     ) -> DeviceConfiguration:
-        """Start to change the configuration of a device; return what ``show`` does."""
         operation = build_operation(
             context,
             OperationKind.CONFIGURATION,
@@ -165,14 +163,14 @@ class ReconfigureHandler:
     playbooks: PlaybookRunner
     peers: HostPeers
 
-    def run(self, job: Job) -> Job | None:
+    def run(self, job: Job) -> None:
         """Hold the devices, run the playbooks, wait for the report, end the hold."""
         payload = read_payload(ReconfigurePayload, job.payload)
         read, write = self.database.read, self.database.write
         record = read(reconfigurations.find_change, payload.record_uuid)
         if record is None:
             self._end(job, 'The device was removed.')
-            return None
+            return
         hardware_set = self._find_set(record.hardware_set)
         selects = partial(_affects, hardware_set)
         try:
@@ -182,25 +180,23 @@ class ReconfigureHandler:
         except (DeviceNotFound, ReconfigurationRefused) as error:
             is_unchanged = record.phase is None
             self._end(job, error.text, is_unchanged=is_unchanged)
-            return None
+            return
         try:
             if not work.is_applied:
                 self._apply(job, work, hardware_set)
         except PlaybookFailed as error:
             self._end(job, error.text)
             self.peers.try_sync(work.device.hostname)
-            return None
+            return
         self._await_report(job, work.device.hostname)
         write(reconfigurations.end_change, job)
         LOG.info('Device %s configured by %s', work.device.uuid, hardware_set.name)
         self.peers.try_sync(work.device.hostname)
-        return None
 
-    def expire(self, job: Job, reason: str) -> Job | None:
+    def expire(self, job: Job, reason: str) -> None:
         """End the job. A playbook may have begun to change devices that are held."""
         is_held = self.database.read(hold.is_held, job)
         self._end(job, reason, is_unchanged=not is_held)
-        return None
 
     def _find_set(self, name: str) -> HardwareSet:
         hardware_set = self.sets.find(name)
@@ -261,8 +257,8 @@ class ReconfigureHandler:
         :raises HostAway: the agent does not answer, for example during a reboot
         """
         digest = self.peers.agents.scan(request_context(job.request_id), hostname)
-        stored = self.database.read(agents.find_digest, hostname)
-        if digest != stored:
+        agent = self.database.read(agents.find_agent, hostname)
+        if digest != (agent.digest if agent else None):
             reason = f'Host {hostname} has not reported its devices yet.'
             raise ReconfigurationDelayed(reason=reason)
 

@@ -164,7 +164,6 @@ class InventoryService:
         version: str,
         details: HeartbeatDetails = NO_DETAILS,
     ) -> bool:
-        """Record a heartbeat of an agent."""
         check_message(host, details)
         self.count_heartbeat()
         if self.watch is not None and details.mark != NO_MARK:
@@ -190,7 +189,6 @@ class InventoryService:
 
     @serves(Conductor.report_stop)
     def record_stop(self, host: str, identity: str) -> None:
-        """Record that the agent of a host stops."""
         if self.database.write(services.record_stop, host, identity):
             LOG.info('The agent of host %s stops', host)
 
@@ -198,7 +196,6 @@ class InventoryService:
     def repeat_heartbeat(
         self, host: str, token: str, telemetry: Mapping[str, Usage] = NO_TELEMETRY
     ) -> DatabaseMark | None:
-        """Record a heartbeat that repeats the last one of an agent."""
         if telemetry:
             check_message(host, HeartbeatDetails(telemetry=telemetry))
         if not self.heartbeats.repeat(host, token, telemetry):
@@ -210,7 +207,6 @@ class InventoryService:
     def repeat_without_answer(
         self, host: str, token: str, telemetry: Mapping[str, Usage] = NO_TELEMETRY
     ) -> None:
-        """Record a heartbeat as ``repeat_heartbeat`` does."""
         self.repeat_heartbeat(host, token, telemetry)
 
 

@@ -75,7 +75,6 @@ class OperationService:
 
     @serves(Conductor.list_operations)
     def list(self, context: RequestContext, query: Query) -> tuple[Operation, ...]:
-        """Return the operations that match the query and that the caller may see."""
         project = None if context.is_admin else context.project_id or ''
 
         def read(session: Any) -> tuple[Operation, ...]:
@@ -142,7 +141,6 @@ class OperationService:
 
     @serves(Conductor.cancel_operation)
     def cancel(self, context: RequestContext, uuid: str) -> None:
-        """Have a conductor end an operation as if its deadline had passed."""
         self._change(context, uuid, administration.cancel_operation)
 
     def _find(self, context: RequestContext, uuid: str) -> Operation:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from oslo_log import log
 
 from cyborg_lite.clients.placement import Consumer, Placement
-from cyborg_lite.conductor.capacity.explanations import ExplanationService
+from cyborg_lite.conductor.capacity.explanations import ExplanationService, find_profile
 from cyborg_lite.db.arqs import alternatives
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.profiles import profiles
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import RemoteError, ServiceUnavailable
-from cyborg_lite.errors.profiles import DeviceProfileNotFound
 from cyborg_lite.errors.providers import PlacementConflict
 from cyborg_lite.model.capacity.device_types import DeviceType
 from cyborg_lite.model.capacity.explanations import Explanation
@@ -54,7 +53,6 @@ class DeviceProfileService:
         *,
         possible: bool = False,
     ) -> tuple[DeviceProfile, ...]:
-        """Create all of the profiles or none."""
         for profile in new_profiles if possible else ():
             self.explanations.check(profile)
         created = self.database.write(profiles.create_profiles, new_profiles)
@@ -63,7 +61,6 @@ class DeviceProfileService:
 
     @serves(Conductor.list_device_profiles)
     def list(self, context: RequestContext, query: Query) -> tuple[DeviceProfile, ...]:
-        """Return the profiles that match the query and that the caller may see."""
         project = viewing_project(context)
         return self.database.read(profiles.list_profiles, query, project)
 
@@ -97,7 +94,6 @@ class DeviceProfileService:
         possible: bool = False,
         generation: int | None = None,
     ) -> DeviceProfile:
-        """Change a profile and return it."""
         project = viewing_project(context)
         if possible and 'groups' in change.fields:
             preview = profiles.preview_change
@@ -115,7 +111,6 @@ class DeviceProfileService:
         names: Sequence[str],
         generation: int | None = None,
     ) -> None:
-        """Delete profiles by name or uuid."""
         project = viewing_project(context)
         self.database.write(profiles.delete_profiles, names, project, generation)
         self.wake()
@@ -124,7 +119,6 @@ class DeviceProfileService:
     def list_access(
         self, context: RequestContext, uuid: str, query: Query
     ) -> tuple[str, ...]:
-        """Return a page of the projects that may use the profile."""
         project = viewing_project(context)
         return self.database.read(profiles.list_projects, uuid, query, project)
 
@@ -132,7 +126,6 @@ class DeviceProfileService:
     def grant_access(
         self, context: RequestContext, uuid: str, projects: Sequence[str]
     ) -> None:
-        """Permit projects to use the profile."""
         viewer = viewing_project(context)
         self.database.write(profiles.grant_access, uuid, projects, viewer)
 
@@ -140,7 +133,6 @@ class DeviceProfileService:
     def revoke_access(
         self, context: RequestContext, uuid: str, projects: Sequence[str]
     ) -> None:
-        """Withdraw the permission of projects to use the profile."""
         viewer = viewing_project(context)
         self.database.write(profiles.revoke_access, uuid, projects, viewer)
 
@@ -186,7 +178,8 @@ class AlternativeService:
         choice = self.database.read(alternatives.find_choice, uuid, self.lifetime)
         if choice is not None:
             return choice
-        choice = self._select(self._find_profile(context, uuid))
+        profile = find_profile(self.database, viewing_project(context), uuid)
+        choice = self._select(profile)
         return self.database.write(
             alternatives.store_choice, uuid, choice, self.lifetime
         )
@@ -197,7 +190,7 @@ class AlternativeService:
         If all capacity is promised, the choice is the first one that fits: an earlier
         reader may have given up.
         """
-        profile = self._find_profile(context, uuid)
+        profile = find_profile(self.database, viewing_project(context), uuid)
         fallback: Choice | None = None
         try:
             for choice in list_choices(profile):
@@ -246,13 +239,6 @@ class AlternativeService:
             rooms.append((units - promised[group]) // number)
         room = min(rooms, default=0)
         return room if room > own else 0
-
-    def _find_profile(self, context: RequestContext, uuid: str) -> DeviceProfile:
-        query = Query(filters={'uuid': (uuid,)})
-        viewer = viewing_project(context)
-        for profile in self.database.read(profiles.list_profiles, query, viewer):
-            return profile
-        raise DeviceProfileNotFound(name=uuid)
 
     def _select(self, profile: DeviceProfile) -> Choice:
         """Return the most preferred choice that fits a host now, or else the first.

@@ -73,7 +73,8 @@ class HostSyncJobs:
             )
             if job is not None:
                 try:
-                    self._run(job, SyncMode(deep=_is_deep(job)))
+                    payload = read_payload(PlacementSyncPayload, job.payload)
+                    self._run(job, SyncMode(deep=payload.deep))
                     return
                 except JobLost:
                     continue  # the worker that has the lease now runs it once more
@@ -149,6 +150,7 @@ class HostSyncJobs:
                 )
 
 
+@dataclass(frozen=True, slots=True)
 class ProviderRemovalHandler:
     """Deletes the providers of a removed host after nova-compute has dropped them.
 
@@ -158,25 +160,18 @@ class ProviderRemovalHandler:
     (``get_allocations_for_provider_tree`` in Nova: scheduler/client/report.py).
     """
 
-    def __init__(self, database: Database, sync_jobs: HostSyncJobs) -> None:
-        self._database = database
-        self._sync_jobs = sync_jobs
+    database: Database
+    sync_jobs: HostSyncJobs
 
-    def run(self, job: Job) -> Job | None:
+    def run(self, job: Job) -> None:
         """Delete the detached providers of the host of the job."""
         hostname = read_payload(ProviderRemovalPayload, job.payload).hostname
-        self._sync_jobs.sync_in_mode(hostname, SyncMode(delete_detached=True))
-        self._database.write(queue.finish_job, job)
-        return None
+        self.sync_jobs.sync_in_mode(hostname, SyncMode(delete_detached=True))
+        self.database.write(queue.finish_job, job)
 
-    def expire(self, job: Job, reason: str) -> Job | None:
+    def expire(self, job: Job, reason: str) -> None:
         """Mark the job as failed. Only an operator causes this: it has no deadline."""
-        self._database.write(queue.fail_job, job, reason)
-        return None
-
-
-def _is_deep(job: Job) -> bool:
-    return read_payload(PlacementSyncPayload, job.payload).deep
+        self.database.write(queue.fail_job, job, reason)
 
 
 # --- periodic comparison of all hosts with Placement ---

@@ -34,7 +34,7 @@ class SelectorsHandler:
     placement: Placement
     catalog: BitstreamCatalog
 
-    def run(self, job: Job) -> Job | None:
+    def run(self, job: Job) -> None:
         """Evaluate all deployables.
 
         :raises ServiceUnavailable: Glance, Placement or the database does not answer
@@ -55,9 +55,7 @@ class SelectorsHandler:
             self.database.write(selectors.schedule_syncs, batch)
         LOG.info('%d selectors evaluated; %d hosts change', len(active), len(hosts))
         self.database.write(selectors.finish_evaluation, job, repeat=has_bitstreams)
-        return None
 
-    def expire(self, job: Job, reason: str) -> Job | None:
+    def expire(self, job: Job, reason: str) -> None:
         """Mark the job as failed. Only an operator causes this: it has no deadline."""
         self.database.write(queue.fail_job, job, reason)
-        return None

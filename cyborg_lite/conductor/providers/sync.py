@@ -271,18 +271,17 @@ def _log_problems(hostname: str, problems: Iterable[ProviderProblem]) -> None:
             )
 
 
+@dataclass(frozen=True, slots=True)
 class PlacementSyncHandler:
     """Runs Placement sync jobs. They have no deadline."""
 
-    def __init__(self, database: Database, sync: PlacementSync) -> None:
-        self._database = database
-        self._sync = sync
+    database: Database
+    placement_sync: PlacementSync
 
-    def run(self, job: Job) -> Job | None:
+    def run(self, job: Job) -> None:
         """Sync the host of the job."""
         payload = read_payload(PlacementSyncPayload, job.payload)
         self.sync(job, SyncMode(deep=payload.deep))
-        return None
 
     def sync(self, job: Job, mode: SyncMode) -> SyncResult:
         """Sync the host of the job in a mode, and end the row.
@@ -298,14 +297,14 @@ class PlacementSyncHandler:
         # An earlier worker may have sent a write that arrives now.
         mode = replace(mode, fence=mode.fence or job.abandoned)
         try:
-            result = self._sync.sync(hostname, mode)
+            result = self.placement_sync.sync(hostname, mode)
             self._record(job, operations.record_result, result.describe())
             if result.has_detached:
-                self._database.write(queue.add_removal_job, hostname)
-            self._database.write(queue.finish_job, job)
+                self.database.write(queue.add_removal_job, hostname)
+            self.database.write(queue.finish_job, job)
         except Exception:
-            if not self._database.read(queue.is_leased, job):
-                self._database.write(queue.add_job, queue.placement_sync_job(hostname))
+            if not self.database.read(queue.is_leased, job):
+                self.database.write(queue.add_job, queue.placement_sync_job(hostname))
             raise
         return result
 
@@ -313,9 +312,8 @@ class PlacementSyncHandler:
     def _record(self, job: Job, record: Callable[..., None], value: Any) -> None:
         """Store what clients read of the operations of the job; most have none."""
         if job.operations:
-            self._database.write(record, job.operations, value)
+            self.database.write(record, job.operations, value)
 
-    def expire(self, job: Job, reason: str) -> Job | None:
+    def expire(self, job: Job, reason: str) -> None:
         """Mark the job as failed. Only an operator causes this: it has no deadline."""
-        self._database.write(queue.fail_job, job, reason)
-        return None
+        self.database.write(queue.fail_job, job, reason)

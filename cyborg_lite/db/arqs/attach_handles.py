@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attach handles that ARQs own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Select, bindparam, false, func, select
+from sqlalchemy import bindparam, false, func, select
 from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.bitstreams import loaded_regions
@@ -43,10 +43,6 @@ def _read_load(
     return None if loaded is None else LoadOrder(address, suffix, loaded)
 
 
-def _is_for_guest(group: Any) -> bool:
-    return Group.parse(group).attach_target is AttachTarget.VM
-
-
 def _choose_policy(
     policy: str, group: Any, handle_type: str, managed: bool
 ) -> CleaningPolicy:
@@ -72,7 +68,10 @@ _HANDLE: Final = Record(
         LoadedRegion.bitstream,
     ),
     changed=func.coalesce(LoadedRegion.changed_by_bind, false()),
-    for_guest=From(_is_for_guest, Arq.device_profile_group),
+    for_guest=From(
+        lambda group: Group.parse(group).attach_target is AttachTarget.VM,
+        Arq.device_profile_group,
+    ),
     instance_uuid=func.coalesce(Arq.instance_uuid, ''),
     cleaning=From(
         _choose_policy,
@@ -100,15 +99,14 @@ _OF_BIND: Final = _OF_ARQS.where(CLAIMED_HANDLE)
 def find_unclean_handle(session: Session, uuid: str) -> AllocatedHandle | None:
     """Return the handle if its host must clean it, else None."""
     statement = _HANDLES.where(AttachHandle.uuid == uuid, needs_cleaning())
-    handles = _fetch(session, statement)
-    return handles[0] if handles else None
+    return next(iter(_HANDLE.list(session, statement)), None)
 
 
 def list_handles_of_arqs(
     session: Session, uuids: Sequence[str]
 ) -> tuple[AllocatedHandle, ...]:
     """Return the handles that the ARQs own, with all data that their hosts need."""
-    return _fetch(session, _OF_ARQS, {'uuids': uuids})
+    return _HANDLE.list(session, _OF_ARQS, {'uuids': uuids})
 
 
 def list_handles_of_bind(
@@ -119,7 +117,7 @@ def list_handles_of_bind(
     :param generation: of the bind; 0: of any
     """
     parameters = {'uuids': uuids, GENERATION_PARAMETER: generation}
-    return _fetch(session, _OF_BIND, parameters)
+    return _HANDLE.list(session, _OF_BIND, parameters)
 
 
 def list_handles_to_rebuild(
@@ -128,7 +126,7 @@ def list_handles_to_rebuild(
     """Return the handles that a host must rebuild after its reboot."""
     rebuilding = Arq.state == State.PROVISIONING
     statement = _HANDLES.where(Device.hostname == hostname, rebuilding)
-    return _fetch(session, statement)
+    return _HANDLE.list(session, statement)
 
 
 def list_hosts_with_unmanaged_handles(session: Session) -> tuple[str, ...]:
@@ -142,13 +140,3 @@ def list_hosts_with_unmanaged_handles(session: Session) -> tuple[str, ...]:
         .order_by(Device.hostname)
     )
     return tuple(session.scalars(statement))
-
-
-# Any: types of columns; values of parameters.
-def _fetch(
-    session: Session,
-    statement: Select[*tuple[Any, ...]],
-    parameters: Mapping[str, Any] | None = None,
-) -> tuple[AllocatedHandle, ...]:
-    rows = session.connection().execute(statement, parameters)
-    return tuple(map(_HANDLE.read, rows))

@@ -16,7 +16,6 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, func, not_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite import codec
 from cyborg_lite.db.arqs import release
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.records import Record
@@ -30,7 +29,7 @@ from cyborg_lite.model.arqs.audit import (
     STATES_WITH_INSTANCE,
     Suspect,
 )
-from cyborg_lite.model.jobs import BindPayload, JobState, NewJob, ReleasePayload
+from cyborg_lite.model.jobs import BindPayload, JobState, ReleasePayload
 from cyborg_lite.model.operations import OperationKind
 
 # Milliseconds. The deadline has passed when a conductor leases the job.
@@ -97,7 +96,10 @@ def list_unreleased_handles(
     if not rows:
         return ()
     binding = list_arqs_being_bound(session)
-    releasing = _list_handles_being_released(session)
+    releasing = {
+        read_payload(ReleasePayload, payload).handle_uuid
+        for payload in _list_unfinished_payloads(session, OperationKind.RELEASE)
+    }
     failed = _failed_release_jobs(session)
     return tuple(
         UnreleasedHandle(_SUSPECT.read(row), row.handle, failed.get(row.handle))
@@ -112,13 +114,6 @@ def list_arqs_being_bound(session: Session) -> frozenset[str]:
         uuid
         for payload in _list_unfinished_payloads(session, OperationKind.BIND)
         for uuid in read_payload(BindPayload, payload).arq_uuids
-    )
-
-
-def _list_handles_being_released(session: Session) -> frozenset[str]:
-    return frozenset(
-        read_payload(ReleasePayload, payload).handle_uuid
-        for payload in _list_unfinished_payloads(session, OperationKind.RELEASE)
     )
 
 
@@ -150,13 +145,13 @@ def _suspects(
     limit: int | None,
     *conditions: ColumnElement[bool],
 ) -> tuple[Suspect, ...]:
-    rows = session.execute(
+    statement = (
         _SUSPECT.select()
         .where(Arq.id > after_id, changed_at() < before, *conditions)
         .order_by(Arq.id)
         .limit(limit)
     )
-    return tuple(map(_SUSPECT.read, rows))
+    return _SUSPECT.list(session, statement)
 
 
 # --- repairs ---
@@ -191,12 +186,7 @@ def fail_bind(session: Session, suspect: Suspect, request_id: str | None) -> boo
         # The same for all ARQs of an instance: one bind has accepted them.
         generation=max((row.generation for row in rows), default=0),
     )
-    new = NewJob(
-        OperationKind.BIND,
-        codec.dump(payload),
-        limit_ms=_EXPIRED,
-        request_id=request_id,
-    )
+    new = queue.build_job(payload, limit_ms=_EXPIRED, request_id=request_id)
     queue.add_job(session, new)
     return True
 

@@ -4,6 +4,8 @@
 Each function is one transaction. Races are decided by the WHERE of the statement that
 changes the state, by the unique owner of a handle, and by the unique slot of an ARQ in
 its instance. Values that were read before only explain an error.
+
+A function that changes a job raises ``JobLost`` if this process has lost its lease.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -245,7 +247,6 @@ def claim_for_bind(
         does not match its ARQ
     :raises HandlesContended: enough handles exist, but other transactions have locked
         them
-    :raises JobLost: another conductor took over the job
     """
     allocated = allocated or Allocated()
     generation = read_bind_generation(job.payload)
@@ -293,7 +294,6 @@ def complete_bind(
     :returns: the job ``bound``, which replaces ``job``
     :raises BindCancelled: an ARQ was unbound, deleted or bound again meanwhile
     :raises HandlesNotConfirmed: the confirmed handles are not those of the bind
-    :raises JobLost: another conductor took over the job
     """
     uuids = prepared.uuids
     _set_bound(session, job, uuids, project_id)
@@ -328,7 +328,6 @@ def fail_bind(
 
     :returns: the job ``failed``, which replaces ``job``; None if no ARQ is being bound
         any more, and the job is finished
-    :raises JobLost: another conductor took over the job
     """
     generation = read_bind_generation(job.payload)
     parameters = {'uuids': uuids, GENERATION_PARAMETER: generation}

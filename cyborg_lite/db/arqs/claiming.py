@@ -262,12 +262,14 @@ def claim_handles(
     _claim(session, handles, places, generation)
     # Free handles of a host that is down are reserved, and these are not free any more.
     # A unit of an elastic card leaves less room for units of other sizes.
-    for hostname in {
-        target.hostname
-        for target in targets
-        if target.is_host_down or target.places is not None
-    }:
-        queue.add_job(session, queue.placement_sync_job(hostname))
+    queue.sync_hosts(
+        session,
+        {
+            target.hostname
+            for target in targets
+            if target.is_host_down or target.places is not None
+        },
+    )
     has_steps = any(handle.needs_steps for handle in handles.values())
     return has_steps or any(target.loads_bitstream for target in targets)
 

@@ -37,7 +37,6 @@ from cyborg_lite.model.arqs.instance_recovery import (
     StoredUnit,
 )
 from cyborg_lite.model.devices.cleaning import (
-    CONDUCTOR_ACTOR,
     CleanState,
     state_after_use,
 )
@@ -72,8 +71,7 @@ _ARQ: Final = Record(StoredArq, Arq)
 
 def list_units(session: Session, host: str) -> tuple[StoredUnit, ...]:
     """Return the units of a host that can be scheduled."""
-    rows = session.execute(_UNITS.where(Device.hostname == host))
-    return tuple(map(_UNIT.read, rows))
+    return _UNIT.list(session, _UNITS.where(Device.hostname == host))
 
 
 def list_arqs(
@@ -81,8 +79,7 @@ def list_arqs(
 ) -> tuple[StoredArq, ...]:
     """Return the ARQs of instances, and those with the uuids."""
     is_listed = or_(Arq.instance_uuid.in_(instances), Arq.uuid.in_(uuids))
-    rows = session.execute(_ARQ.select().where(is_listed).order_by(Arq.id))
-    return tuple(map(_ARQ.read, rows))
+    return _ARQ.list(session, _ARQ.select().where(is_listed).order_by(Arq.id))
 
 
 def list_profiles(
@@ -140,7 +137,7 @@ def _clean(session: Session, step: RecoveryStep) -> None:
         of_unit = update(AttachHandle).where(AttachHandle.uuid == unit.uuid)
         change(session, of_unit.values(clean_state=state, clean_reason=step.reason))
         if state is CleanState.DIRTY:
-            job = queue.clean_job(unit.uuid, step.hostname, CONDUCTOR_ACTOR)
+            job = queue.clean_job(unit.uuid, step.hostname)
             queue.add_job(session, job)
 
 

@@ -106,7 +106,7 @@ _HANDLE: Final = Record(
 def _list_handles(
     session: Session, host: str, condition: ColumnElement[bool]
 ) -> tuple[HandleRow, ...]:
-    rows = session.execute(
+    statement = (
         _HANDLE.select()
         .select_from(AttachHandle)
         .join(Deployable, AttachHandle.deployable_id == Deployable.id)
@@ -114,7 +114,7 @@ def _list_handles(
         .where(Device.hostname == host, condition)
         .order_by(AttachHandle.id)
     )
-    return tuple(map(_HANDLE.read, rows))
+    return _HANDLE.list(session, statement)
 
 
 def occupy(

@@ -13,7 +13,6 @@ from typing import Final
 from sqlalchemy import and_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite import codec
 from cyborg_lite.db.arqs import usages
 from cyborg_lite.db.arqs.attach_handles import list_handles_to_rebuild
 from cyborg_lite.db.arqs.history import NO_FAILURE, describe_failure, record_step
@@ -25,8 +24,7 @@ from cyborg_lite.errors.arqs import DeviceNotRebuilt
 from cyborg_lite.model.arqs.arqs import Actor, Event, State, next_state
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import RecoveryResult
-from cyborg_lite.model.jobs import ConnectPayload, NewJob, NovaEventPayload
-from cyborg_lite.model.operations import OperationKind
+from cyborg_lite.model.jobs import ConnectPayload, NovaEventPayload
 
 _REBUILDING: Final = next_state(State.BOUND, Event.REBUILD)
 _REBUILT: Final = next_state(_REBUILDING, Event.SUCCEED)
@@ -90,7 +88,9 @@ def record_recovery(
     handles = tuple(handle for handle in handles if handle.arq_uuid in arqs)
     rebuilt = [handle for handle in handles if handle.uuid in result.rebuilt]
     failed = [handle for handle in handles if handle.uuid in result.lost]
-    _record_rebuilt(session, [handle.arq_uuid for handle in rebuilt])
+    rebuilt_arqs = [handle.arq_uuid for handle in rebuilt]
+    _set_state(session, rebuilt_arqs, _REBUILT)
+    record_step(session, rebuilt_arqs, _REBUILT, Actor.AGENT)
     _record_lost(session, failed, result.lost)
     for finished, succeeded in ((rebuilt, True), (failed, False)):
         notified = [arqs[handle.arq_uuid] for handle in finished]
@@ -116,11 +116,6 @@ def _set_state(session: Session, uuids: Sequence[str], state: State) -> None:
     if uuids:
         values = {'state': state, **NO_FAILURE, 'updated_at': now_utc()}
         change(session, update(Arq).where(Arq.uuid.in_(uuids)).values(**values))
-
-
-def _record_rebuilt(session: Session, uuids: Sequence[str]) -> None:
-    _set_state(session, uuids, _REBUILT)
-    record_step(session, uuids, _REBUILT, Actor.AGENT)
 
 
 def _record_lost(
@@ -169,8 +164,8 @@ def _add_connect_jobs(
     session: Session, arqs: Sequence[Arq], limit_ms: int, host: str
 ) -> None:
     for instance, generation, uuids in _group_by_bind(arqs):
-        payload = codec.dump(ConnectPayload(instance, uuids, generation))
-        job = NewJob(OperationKind.CONNECT, payload, limit_ms=limit_ms, host=host)
+        payload = ConnectPayload(instance, uuids, generation)
+        job = queue.build_job(payload, limit_ms=limit_ms, host=host)
         queue.add_job(session, job)
 
 
@@ -178,7 +173,5 @@ def _add_nova_events(
     session: Session, arqs: Sequence[Arq], succeeded: bool, limit_ms: int
 ) -> None:
     for instance, generation, uuids in _group_by_bind(arqs):
-        payload = codec.dump(NovaEventPayload(instance, uuids, succeeded, generation))
-        queue.add_job(
-            session, NewJob(OperationKind.NOVA_EVENT, payload, limit_ms=limit_ms)
-        )
+        payload = NovaEventPayload(instance, uuids, succeeded, generation)
+        queue.add_job(session, queue.build_job(payload, limit_ms=limit_ms))

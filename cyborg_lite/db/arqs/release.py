@@ -42,7 +42,6 @@ from cyborg_lite.model.arqs.arqs import (
     states_that_allow,
 )
 from cyborg_lite.model.devices.cleaning import (
-    CONDUCTOR_ACTOR,
     CleanState,
     state_after_use,
 )
@@ -323,7 +322,7 @@ def _free(session: Session, handles: Sequence[AllocatedHandle]) -> None:
         }
         change(session, _FREE, freed)
     for handle in by_state[CleanState.DIRTY]:
-        job = queue.clean_job(handle.uuid, handle.hostname, CONDUCTOR_ACTOR)
+        job = queue.clean_job(handle.uuid, handle.hostname)
         queue.add_job(session, job)
     for hostname in {handle.hostname for handle in handles if handle.missing}:
         reports.delete_missing_handles(session, hostname)
@@ -334,8 +333,7 @@ def _free(session: Session, handles: Sequence[AllocatedHandle]) -> None:
         for handle in by_state[CleanState.CLEAN]
         if not handle.host_down and handle.place is None
     ]
-    for hostname in {item.hostname for item in handles if item not in usable}:
-        queue.add_job(session, queue.placement_sync_job(hostname))
+    queue.sync_hosts(session, {item.hostname for item in handles if item not in usable})
 
 
 def record_restore(

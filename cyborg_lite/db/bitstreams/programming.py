@@ -3,6 +3,8 @@
 
 While a region is loaded, no ARQ can claim its handles. One statement marks the handles
 as being prepared and checks that all of them were free.
+
+A function that changes a job raises ``JobLost`` if this process has lost its lease.
 """
 
 from collections import defaultdict
@@ -284,7 +286,6 @@ def end_load(
     """Finish the job of a load; ARQs can claim the handles of the region again.
 
     :param failure: why the load failed; None: it succeeded
-    :raises JobLost: another conductor took over the job
     """
     whole_card = read_payload(ProgramPayload, job.payload).is_shell
     affected = _affected_deployables(region, whole_card)
@@ -300,7 +301,6 @@ def end_load_without_region(
     """Finish the job of a load whose deployable does not exist any more.
 
     :param failure: why the load failed; None: it succeeded
-    :raises JobLost: another conductor took over the job
     """
     if failure is not None:
         deployable = read_payload(ProgramPayload, job.payload).deployable_uuid

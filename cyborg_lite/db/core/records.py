@@ -10,10 +10,11 @@ are named once, where the record is declared::
 """
 
 import enum
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import ColumnElement, Row, Select, select
+from sqlalchemy.orm import Session
 
 T = TypeVar('T')
 AnyRow = Row[*tuple[Any, ...]]  # Any: columns of any types
@@ -78,6 +79,22 @@ class Record(Generic[T]):
         for name, compute, span in self._computed:
             values[name] = compute(*row[span])
         return self._cls(**{**values, **arguments})
+
+    def find(self, session: Session, *conditions: ColumnElement[bool]) -> T | None:
+        """Return the object of the only row that matches, or None."""
+        statement = self.select().where(*conditions)
+        row = session.execute(statement).one_or_none()
+        return None if row is None else self.read(row)
+
+    def list(
+        self,
+        session: Session,
+        statement: Select[*tuple[Any, ...]],
+        parameters: Mapping[str, Any] | None = None,
+    ) -> tuple[T, ...]:
+        """Return the objects of the rows of a statement."""
+        rows = session.connection().execute(statement, parameters)
+        return tuple(map(self.read, rows))
 
     def write(self, value: T, fields: Collection[str] = ()) -> dict[str, Any]:
         """Return the columns of an INSERT or UPDATE, by name.

@@ -5,6 +5,9 @@ A unit that is not clean has no ARQ, so its generation does not change. Each res
 stored for this generation and by the process that holds the lease of the job. The row
 of a cleaning run numbers the orders for the agent: a later cleaning run has a higher
 number.
+
+A function that changes a job raises ``JobLost`` if this process has lost its lease.
+A function that takes the uuid of a device raises ``DeviceNotFound`` if there is none.
 """
 
 from collections import defaultdict
@@ -142,7 +145,6 @@ def begin_cleaning(session: Session, job: Job) -> CleanWork | None:
 
     :returns: None if the unit need not be cleaned any more
     :raises DeviceBusy: a job changes the device; the call may be repeated
-    :raises JobLost: another conductor took over the job
     """
     payload = read_payload(CleanPayload, job.payload)
     queue.record_job_step(session, job, job.step)
@@ -202,10 +204,7 @@ def _insert_record(session: Session, row: AnyRow, values: Mapping[str, Any]) -> 
 def record_progress(
     session: Session, job: Job, work: CleanWork, progress: CleanProgress, delay_ms: int
 ) -> None:
-    """Store the steps so far; the job runs again after a delay.
-
-    :raises JobLost: another conductor took over the job
-    """
+    """Store the steps so far; the job runs again after a delay."""
     values = {'reason': progress.reason[:REASON_MAX_LENGTH]}
     _store_steps(session, job, work, progress, values)
     step = (progress.text or job.step)[:_MAX_STEP_TEXT]
@@ -218,8 +217,6 @@ def record_clean(
     """Store that all steps succeeded, and make the unit available.
 
     A region with the logic of its last user is withheld if no profile can replace it.
-
-    :raises JobLost: another conductor took over the job
     """
     values = {'state': CleaningState.SUCCEEDED, 'finished_at': now(), 'reason': ''}
     _store_steps(session, job, work, progress, values)
@@ -258,7 +255,6 @@ def record_clean_failure(
     """Withhold a unit until an operator decides, and finish the job.
 
     :param progress: None: the host has not answered
-    :raises JobLost: another conductor took over the job
     """
     reason = reason[:REASON_MAX_LENGTH]
     values = {'state': CleaningState.FAILED, 'finished_at': now(), 'reason': reason}
@@ -353,10 +349,7 @@ _CLEANINGS: Final = Collection(Cleaning, filters={})
 def list_cleanings(
     session: Session, device_uuid: str, query: Query = LATEST_FIRST
 ) -> DeviceCleanings:
-    """Return the units of a device and a page of its cleaning runs.
-
-    :raises DeviceNotFound: no device has the uuid
-    """
+    """Return the units of a device and a page of its cleaning runs."""
     device_id = session.scalar(select(Device.id).where(Device.uuid == device_uuid))
     if device_id is None:
         raise DeviceNotFound(uuid=device_uuid)
@@ -384,7 +377,6 @@ def retry_cleaning(
 
     :param actor: name of the operator
     :param operation: that ends with the last cleaning run
-    :raises DeviceNotFound: no device has the uuid
     :raises CleaningRefused: no selected unit waits for an operator
     """
     rows = _lock_waiting(session, selection, 'clean')
@@ -400,7 +392,6 @@ def reset_units(
 ) -> int:
     """Clean units that no ARQ has; return their number.
 
-    :raises DeviceNotFound: no device has the uuid
     :raises CleaningRefused: no selected unit is free and has cleaning steps, or an ARQ
         has a unit and the selection has no name
     """
@@ -448,15 +439,13 @@ def _start_jobs(
         job = queue.clean_job(row.uuid, row.hostname, actor)
         queue.add_job(session, replace(job, operation=operation))
     _set_state(session, _is_any(rows), CleanState.DIRTY)
-    for hostname in {row.hostname for row in rows}:
-        queue.add_job(session, queue.placement_sync_job(hostname))
+    queue.sync_hosts(session, {row.hostname for row in rows})
 
 
 def accept_units(session: Session, selection: UnitSelection, actor: str) -> int:
     """Declare units clean that wait for an operator; return their number.
 
     :param actor: name of the operator, which is recorded
-    :raises DeviceNotFound: no device has the uuid
     :raises CleaningRefused: no selected unit waits for an operator
     """
     rows = _lock_waiting(session, selection, 'accept')
@@ -498,10 +487,7 @@ def _lock_waiting(
 def _select_units(
     session: Session, selection: UnitSelection
 ) -> Select[*tuple[Any, ...]]:
-    """Return a SELECT of units of a device.
-
-    :raises DeviceNotFound: no device has the uuid
-    """
+    """Return a SELECT of units of a device."""
     uuid = selection.device_uuid
     if session.scalar(select(Device.id).where(Device.uuid == uuid)) is None:
         raise DeviceNotFound(uuid=uuid)
@@ -517,7 +503,7 @@ def _is_any(rows: Sequence[AnyRow]) -> ColumnElement[bool]:
 
 def list_unclean_units(session: Session) -> tuple[UncleanUnit, ...]:
     """Return the units that are not clean, with the progress of their jobs."""
-    return tuple(map(_UNCLEAN.read, session.execute(_select_unclean())))
+    return _UNCLEAN.list(session, _select_unclean())
 
 
 def list_unclean_by_provider(session: Session) -> dict[str, list[UncleanUnit]]:

@@ -4,6 +4,9 @@
 The package ``inventory`` writes the rest. A device is lost while it is gone or failed,
 or while the host does not report the attach handle. Nothing is stored: an ARQ
 is usable again as soon as the device is.
+
+A function that takes the uuid of a device raises ``DeviceNotFound`` if there is none,
+and ``GenerationConflict`` if the device has another generation than the given one.
 """
 
 import functools
@@ -167,9 +170,6 @@ def set_device_status(
 
     If the device has the status already, only the reason is stored.
 
-    :param generation: that the device must have; None: any
-    :raises DeviceNotFound: no device has the uuid
-    :raises GenerationConflict: the device has another generation
     :raises Conflict: the device is to be enabled while a job changes it
     """
     number, previous = _lock_status(session, uuid)
@@ -192,10 +192,7 @@ def set_device_status(
 
 
 def _lock_status(session: Session, uuid: str) -> tuple[int, PreviousStatus]:
-    """Lock a device; return its id and its status.
-
-    :raises DeviceNotFound: no device has the uuid
-    """
+    """Lock a device; return its id and its status."""
     statement = _STATUS.select().where(Row.uuid == uuid).with_for_update()
     row = session.execute(statement).one_or_none()
     if row is None:
@@ -210,8 +207,6 @@ def set_quarantine(
 
     :param reason: empty: end the quarantine
     :param name: who decides that ARQs keep the device; empty: none may use it
-    :raises DeviceNotFound: no device has the uuid
-    :raises GenerationConflict: the device has another generation
     :raises DeviceInUse: ARQs use the device
     """
     number, previous = _lock_status(session, uuid)
@@ -240,7 +235,6 @@ def undo_device_status(
     device that a job has begun to change stays in maintenance.
 
     :param setting: status and reason of the change
-    :raises DeviceNotFound: no device has the uuid
     """
     number, stored = _lock_status(session, uuid)
     if (

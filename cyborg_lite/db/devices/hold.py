@@ -7,13 +7,13 @@ stays in maintenance.
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 from itertools import chain
 from typing import Final
 
 from sqlalchemy import ColumnElement, and_, func, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite import codec
 from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.tables import (
     AttachHandle,
@@ -27,7 +27,7 @@ from cyborg_lite.db.inventory.handles import FREE, list_owners
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.devices.reconfiguration import ReconfigurationState
-from cyborg_lite.model.jobs import Job, ModePayload, NewJob, ReconfigurePayload
+from cyborg_lite.model.jobs import Job, ModePayload, ReconfigurePayload
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.operations import NewOperation, OperationKind
 
@@ -93,16 +93,9 @@ def add_job(
     :param limit_ms: until the change counts as failed
     :param operation: that ends with the job; None: there is none
     """
-    new_job = NewJob(
-        payload.TYPE,
-        codec.dump(payload),
-        key=payload.device_uuid,
-        limit_ms=limit_ms,
-        request_id=None if operation is None else operation.request_id,
-        host=host,
-        operation=operation,
-    )
-    queue.add_job(session, new_job)
+    request_id = None if operation is None else operation.request_id
+    new_job = queue.build_job(payload, limit_ms=limit_ms, request_id=request_id)
+    queue.add_job(session, replace(new_job, host=host, operation=operation))
 
 
 def read_step(session: Session, job: Job) -> str:

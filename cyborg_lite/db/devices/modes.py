@@ -4,6 +4,10 @@
 While the mode of a device changes, no ARQ can claim its handles, and the device is in
 maintenance, so that Placement offers nothing of it. A device that the operator has put
 into maintenance stays there.
+
+A function that changes a job raises ``JobLost`` if this process has lost its lease.
+A function that takes the uuid of a device raises ``DeviceNotFound`` if there is none,
+and ``GenerationConflict`` if the device has another generation than the given one.
 """
 
 from dataclasses import dataclass
@@ -49,10 +53,7 @@ _DEVICE: Final = Record(ModeDevice, Device, address=Device.control_address)
 
 
 def find_device(session: Session, uuid: str) -> ModeDevice:
-    """Return a device by its uuid.
-
-    :raises DeviceNotFound: no device has the uuid
-    """
+    """Return a device by its uuid."""
     statement = _DEVICE.select().where(Device.uuid == uuid)
     row = session.execute(statement).one_or_none()
     if row is None:
@@ -86,9 +87,6 @@ def add_change(
     """Add the job that changes the mode of a device; delete its failed jobs.
 
     :param operation: that ends with the job
-    :param generation: that the device must have; None: any
-    :raises DeviceNotFound: no device has the uuid
-    :raises GenerationConflict: the device has another generation
     :raises ModeRefused: the device is in use, or its mode is being changed
     """
     device = _lock_device(session, payload.device_uuid)
@@ -109,9 +107,7 @@ def add_change(
 def hold_device(session: Session, job: Job, payload: ModePayload) -> ModeDevice:
     """Hold a device for a job, unless the job holds it, and record the step.
 
-    :raises DeviceNotFound: no device has the uuid
     :raises ModeRefused: the device is in use
-    :raises JobLost: another conductor took over the job
     """
     device = _lock_device(session, payload.device_uuid)
     if hold.is_held(session, job):
@@ -128,8 +124,6 @@ def read_order_time(session: Session, job: Job) -> int:
     """Return the time of an order to change the mode, in milliseconds.
 
     The order of a later change has a later time, because this job holds the device.
-
-    :raises JobLost: another conductor took over the job
     """
     queue.record_job_step(session, job, HELD)
     return read_now_ms(session)
@@ -156,7 +150,6 @@ def end_change(
     :param failure: why the mode did not change; empty: it did
     :param is_known: False: the device may be between two modes. It stays in
         maintenance with the failure as the reason.
-    :raises JobLost: another conductor took over the job
     """
     payload = read_payload(ModePayload, job.payload)
     _record_end(session, payload, failure)

@@ -3,6 +3,8 @@
 
 A change holds its devices from the first playbook to the end. Each write is fenced by
 the lease of the job.
+
+A function that changes a job raises ``JobLost`` if this process has lost its lease.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -82,21 +84,19 @@ def find_device(session: Session, uuid: str) -> DeviceFacts:
 
 def list_changes(session: Session, device_uuid: str) -> tuple[Reconfiguration, ...]:
     """Return the last changes of a device, the latest first."""
-    rows = session.execute(
+    statement = (
         _RECORD.select()
         .join(Device, Device.id == RecordRow.device_id)
         .where(Device.uuid == device_uuid)
         .order_by(RecordRow.id.desc())
         .limit(_MAX_SHOWN)
     )
-    return tuple(map(_RECORD.read, rows))
+    return _RECORD.list(session, statement)
 
 
 def find_change(session: Session, record_uuid: str) -> Reconfiguration | None:
     """Return a change, or None if its device is removed."""
-    statement = _RECORD.select().where(RecordRow.uuid == record_uuid)
-    row = session.execute(statement).one_or_none()
-    return None if row is None else _RECORD.read(row)
+    return _RECORD.find(session, RecordRow.uuid == record_uuid)
 
 
 def list_users(
@@ -158,7 +158,6 @@ def begin_change(
 
     :raises DeviceNotFound: the device is removed
     :raises ReconfigurationRefused: a device is in use
-    :raises JobLost: another conductor took over the job
     """
     # In the order of their ids, so that two changes of a host cannot block each other.
     device = find_device(session, payload.device_uuid)
@@ -186,10 +185,7 @@ def begin_change(
 def record_progress(
     session: Session, job: Job, record_uuid: str, phase: Phase, lines: Sequence[str]
 ) -> None:
-    """Append lines to the log of a change, one per task that has ended.
-
-    :raises JobLost: another conductor took over the job
-    """
+    """Append lines to the log of a change, one per task that has ended."""
     queue.record_job_step(session, job, HELD)
     operations.record_step(session, job.operations, phase, 50)
     if lines:
@@ -203,10 +199,7 @@ def record_progress(
 
 
 def record_applied(session: Session, job: Job) -> None:
-    """Store that the playbooks of a change have succeeded.
-
-    :raises JobLost: another conductor took over the job
-    """
+    """Store that the playbooks of a change have succeeded."""
     queue.record_job_step(session, job, APPLIED)
     operations.record_step(session, job.operations, APPLIED, 90)
 
@@ -219,7 +212,6 @@ def end_change(
     :param failure: why the configuration did not change; empty: it did
     :param is_unchanged: True: no playbook has started, so the devices are offered
         again. False: with a failure they stay in maintenance.
-    :raises JobLost: another conductor took over the job
     """
     payload = read_payload(ReconfigurePayload, job.payload)
     queue.finish_job(session, job, failure or None)

@@ -233,8 +233,7 @@ def list_stale_services(session: Session, oldest: datetime) -> tuple[Service, ..
     :param oldest: a service without a heartbeat since then is down
     """
     stale = or_(*(_is_stale(state, oldest) for state in ServiceState))
-    rows = session.execute(_SERVICE.select().where(stale).order_by(Row.id))
-    return tuple(map(_SERVICE.read, rows))
+    return _SERVICE.list(session, _SERVICE.select().where(stale).order_by(Row.id))
 
 
 def switch_states(
@@ -314,7 +313,7 @@ _FAULT: Final = Record(Fault, FaultRow)
 def list_faults(session: Session, limit: int) -> tuple[Fault, ...]:
     """Return the faults, the oldest first."""
     statement = _FAULT.select().order_by(FaultRow.since, FaultRow.id).limit(limit)
-    return tuple(map(_FAULT.read, session.execute(statement)))
+    return _FAULT.list(session, statement)
 
 
 def record_faults(

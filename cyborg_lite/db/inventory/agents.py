@@ -9,7 +9,7 @@ forgets it.
 from typing import Any, Final
 from uuid import uuid4
 
-from sqlalchemy import select, update
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import Upsert, change
@@ -31,27 +31,6 @@ _REPORT: Final = Upsert(
     ['heartbeat_at', 'digest', 'boot_id'],
     computed={'started_at': now_utc(), 'heartbeat_at': now_utc()},
 )
-
-
-def find_digest(session: Session, host: str) -> str | None:
-    """Return the digest of the stored inventory of a host.
-
-    :returns: None if there is none, or it must be replaced
-    """
-    return session.scalar(select(Row.digest).where(Row.is_agent_of(host)))
-
-
-def find_digest_and_boot_id(
-    session: Session, host: str
-) -> tuple[str | None, str | None]:
-    """Return digest and boot id of the stored inventory of a host.
-
-    :returns: the digest is None if there is none, or it must be replaced; both are None
-        if the host has no agent
-    """
-    statement = select(Row.digest, Row.boot_id).where(Row.is_agent_of(host))
-    row = session.execute(statement).one_or_none()
-    return (None, None) if row is None else (row.digest, row.boot_id)
 
 
 def store_digest(session: Session, host: str, digest: str, boot_id: str) -> None:
@@ -76,9 +55,7 @@ def store_last_event(session: Session, host: str, number: int) -> None:
 
 def find_agent(session: Session, host: str) -> AgentRecord | None:
     """Return what is stored about the agent of a host; None: nothing."""
-    statement = _AGENT.select().where(Row.is_agent_of(host))
-    row = session.execute(statement).one_or_none()
-    return None if row is None else _AGENT.read(row)
+    return _AGENT.find(session, Row.is_agent_of(host))
 
 
 def accept_agent(session: Session, host: str, identity: str, machine: str = '') -> None:

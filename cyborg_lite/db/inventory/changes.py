@@ -22,7 +22,7 @@ from cyborg_lite.db.inventory import device_events
 from cyborg_lite.db.inventory.handles import HELD
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.arqs import HandlesContended
-from cyborg_lite.model.devices.cleaning import CONDUCTOR_ACTOR, CleanState
+from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.devices.devices import NEW_DEVICE_REASON, DeviceStatus
 from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
 from cyborg_lite.model.inventory import host_report
@@ -393,7 +393,7 @@ class _Writer:
         self._insert(AttachHandle, rows)
         for row in rows:
             if row['clean_state'] != CleanState.CLEAN:
-                job = queue.clean_job(row['uuid'], self.hostname, CONDUCTOR_ACTOR)
+                job = queue.clean_job(row['uuid'], self.hostname)
                 queue.add_job(self.session, job)
 
     def _write_attributes(self) -> None:

@@ -223,8 +223,7 @@ def _change(
         'updated_at': now(),
     }
     change(session, update(Device).where(devices).values(**values))
-    for host in hosts:
-        queue.add_job(session, queue.placement_sync_job(host))
+    queue.sync_hosts(session, hosts)
 
 
 def restore_quarantines(session: Session, new: ColumnElement[bool]) -> None:

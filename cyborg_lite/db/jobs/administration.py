@@ -58,7 +58,7 @@ def list_jobs(
         statement = statement.where(Row.kind.in_(kinds))
     if states:
         statement = statement.where(Row.state.in_(states))
-    return tuple(map(_JOB.read, session.execute(statement)))
+    return _JOB.list(session, statement)
 
 
 def list_longest_waits(session: Session) -> dict[str, float]:

@@ -7,9 +7,11 @@ changes nothing: it gets ``JobLost``, and its transaction is rolled back.
 
 The payload of a job names the caller of the API request that caused it. Every conductor
 that runs the job logs these ids and passes them to other services.
+
+A function that changes a job raises ``JobLost`` if this process has lost its lease.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from uuid import uuid4
@@ -42,6 +44,7 @@ from cyborg_lite.db.core.records import AnyRow, From, Record
 from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.jobs import operations
 from cyborg_lite.errors.jobs import JobLost
+from cyborg_lite.model.devices.cleaning import CONDUCTOR_ACTOR
 from cyborg_lite.model.jobs import (
     CALLER_FIELDS,
     CALLER_KEY,
@@ -50,12 +53,14 @@ from cyborg_lite.model.jobs import (
     HostShares,
     Job,
     JobCount,
+    JobPayload,
     JobState,
     NewJob,
     Owner,
     PlacementSyncPayload,
     ProviderRemovalPayload,
     ReleasePayload,
+    job_key,
     name_subject,
 )
 from cyborg_lite.model.operations import NewOperation, OperationKind, OperationState
@@ -139,6 +144,14 @@ LONGEST_WAIT_MS: Final = 600_000
 
 SHOWN_ATTEMPTS: Final = 3
 """Failed attempts after which a job becomes an operation by itself."""
+
+
+# Any: values of the further fields of a job.
+def build_job(payload: JobPayload, **fields: Any) -> NewJob:
+    """Return a job with a payload, and with the key of its type if it has one."""
+    content = codec.dump(payload)
+    key = {'key': job_key(payload.TYPE, content), **fields}
+    return NewJob(payload.TYPE, content, **key)
 
 
 def add_job(session: Session, new: NewJob) -> None:
@@ -358,10 +371,7 @@ def _lease(job: Job) -> dict[str, Any]:
 def _change(
     session: Session, job: Job, statement: Update, values: Values | None = None
 ) -> None:
-    """Change the row of a leased job.
-
-    :raises JobLost: this process has lost the lease
-    """
+    """Change the row of a leased job."""
     if change(session, statement, {**_lease(job), **(values or {})}) != 1:
         raise JobLost(job=job.uuid)
 
@@ -372,7 +382,6 @@ def finish_job(
     """Finish the job. It waits again if another run was requested meanwhile.
 
     :param failure: why its operations fail; None: the job has succeeded
-    :raises JobLost: this process has lost the lease
     """
     if (
         change(session, _FINISH, {**_lease(job), 'rerun_number': job.rerun_requested})
@@ -396,7 +405,6 @@ def replace_job(
     One statement, so that at no time neither of the two jobs exists.
 
     :param failure: why the operations of the job fail; None: they have succeeded
-    :raises JobLost: this process has lost the lease
     """
     replacement = replace(
         job,
@@ -421,10 +429,7 @@ def replace_job(
 
 
 def record_job_step(session: Session, job: Job, step: str) -> None:
-    """Store the completed step of the job, for a worker that continues it.
-
-    :raises JobLost: this process has lost the lease
-    """
+    """Store the completed step of the job, for a worker that continues it."""
     _change(session, job, _CHANGE, {'step': step})
 
 
@@ -437,7 +442,6 @@ def postpone_job(
     ``SHOWN_ATTEMPTS`` times, so that administrators see, retry and cancel it.
 
     :returns: None, or the expired job if the delay ends after its deadline
-    :raises JobLost: this process has lost the lease
     """
     next_run = now_ms() + delay_ms
     values = {'last_error': str(error)[:_ERROR_MAX_LENGTH]}
@@ -469,8 +473,6 @@ def pause_job(
     """Let the job run again after a delay; it has not failed.
 
     A cancelled job stays cancelled.
-
-    :raises JobLost: this process has lost the lease
     """
     values = {
         'run_after': now_ms() + delay_ms,
@@ -484,10 +486,7 @@ def pause_job(
 def withdraw_cancellation(
     session: Session, job: Job, delay_ms: int, reason: str
 ) -> None:
-    """Let a cancelled job go on after a delay, because it cannot be ended now.
-
-    :raises JobLost: this process has lost the lease
-    """
+    """Let a cancelled job go on after a delay, because it cannot be ended now."""
     error = reason[:_ERROR_MAX_LENGTH]
     values = {'run_after': now_ms() + delay_ms, 'deadline': None, 'last_error': error}
     _change(session, job, _WAIT.values(**values))
@@ -497,8 +496,6 @@ def fail_job(session: Session, job: Job, error: operations.Failure) -> None:
     """Mark the job as failed for the operator; a new job may have its key.
 
     A job that no client has requested becomes an operation, as in ``postpone_job``.
-
-    :raises JobLost: this process has lost the lease
     """
     # Operations may have been added since the job was leased.
     uuids = operations.list_by_job(session, [job.uuid])[job.uuid]
@@ -612,13 +609,14 @@ def placement_sync_job(
 
     :param deep: read all providers of the host from Placement again
     """
-    return NewJob(
-        OperationKind.RECONCILE,
-        codec.dump(PlacementSyncPayload(hostname, deep)),
-        key=hostname,
-        request_id=request_id,
-        widens=deep,
-    )
+    payload = PlacementSyncPayload(hostname, deep)
+    return build_job(payload, request_id=request_id, widens=deep)
+
+
+def sync_hosts(session: Session, hostnames: Iterable[str]) -> None:
+    """Add the Placement sync jobs of hosts."""
+    for hostname in hostnames:
+        add_job(session, placement_sync_job(hostname))
 
 
 def add_removal_job(session: Session, hostname: str) -> None:
@@ -626,8 +624,7 @@ def add_removal_job(session: Session, hostname: str) -> None:
 
     The wait begins again if the job is stored already.
     """
-    payload = codec.dump(ProviderRemovalPayload(hostname))
-    new = NewJob(OperationKind.PROVIDER_REMOVAL, payload, key=hostname)
+    new = build_job(ProviderRemovalPayload(hostname))
     add_delayed_jobs(session, [(new, LONGEST_WAIT_MS)])
     statement = update(Row).where(
         Row.kind == new.type, Row.key == hostname, Row.state == JobState.WAITING
@@ -642,24 +639,14 @@ def release_job(handle_uuid: str, hostname: str, request_id: str | None) -> NewJ
     Each attempt reads the handle with its generation, and stores its result for this
     generation only.
     """
-    payload = codec.dump(ReleasePayload(handle_uuid))
-    return NewJob(
-        OperationKind.RELEASE,
-        payload,
-        key=handle_uuid,
-        request_id=request_id,
-        host=hostname,
-    )
+    return build_job(ReleasePayload(handle_uuid), request_id=request_id, host=hostname)
 
 
-def clean_job(handle_uuid: str, hostname: str, actor: str) -> NewJob:
+def clean_job(handle_uuid: str, hostname: str, actor: str = CONDUCTOR_ACTOR) -> NewJob:
     """Return the job that has a host clean a unit; one job for each handle.
 
     The job carries no request, because the record of a cleaning run names no tenant.
 
     :param actor: the operator who starts it, or ``CONDUCTOR_ACTOR``
     """
-    payload = codec.dump(CleanPayload(handle_uuid, actor))
-    return NewJob(
-        OperationKind.CLEANING, payload, key=handle_uuid, widens=True, host=hostname
-    )
+    return build_job(CleanPayload(handle_uuid, actor), widens=True, host=hostname)

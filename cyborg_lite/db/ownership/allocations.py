@@ -140,7 +140,7 @@ def list_unowned(
     )
     if hostname is not None:
         statement = statement.where(Device.hostname == hostname)
-    return tuple(map(_UNOWNED.read, session.execute(statement)))
+    return _UNOWNED.list(session, statement)
 
 
 def list_leaked(session: Session) -> tuple[UnownedAllocation, ...]:

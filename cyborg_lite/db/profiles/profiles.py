@@ -4,6 +4,9 @@
 A profile keeps its former names, because flavors may still contain them. Two concurrent
 clients can give one profile the former name of another. Then the name belongs to the
 profile that has it now.
+
+A viewer is the project that must be able to see the profiles; None: all are visible.
+A profile that does not exist or is not visible raises ``DeviceProfileNotFound``.
 """
 
 import dataclasses
@@ -136,10 +139,7 @@ def _has_any_name(
 def lock_profile(
     session: Session, uuid: str, viewer: str | None
 ) -> tuple[int, DeviceProfile]:
-    """Lock a profile; return the id of its row, and the profile.
-
-    :raises DeviceProfileNotFound: the profile does not exist or is not visible
-    """
+    """Lock a profile; return the id of its row, and the profile."""
     statement = PROFILE.select().where(Row.uuid == uuid, is_visible_to(viewer))
     row = session.execute(statement.with_for_update(of=Row)).one_or_none()
     if row is None:
@@ -204,7 +204,6 @@ def list_profiles(
 
     The filter ``name`` matches current and former names.
 
-    :param viewer: the project that must be able to see the profiles; None: all profiles
     :raises InvalidInput: an unknown filter, sort key or marker
     """
     filters = dict(query.filters)
@@ -227,7 +226,6 @@ def preview_change(
 ) -> DeviceProfile:
     """Return the profile as a change would make it.
 
-    :raises DeviceProfileNotFound: the profile does not exist or is not visible
     :raises DeviceProfileHasAlternatives: see ``update_profile``
     """
     _number, before = lock_profile(session, uuid, viewer)
@@ -250,9 +248,7 @@ def update_profile(
 ) -> DeviceProfile:
     """Change a profile and return it. ARQs that were created from it do not change.
 
-    :param viewer: the project that must be able to see the profile; None: any profile
     :param generation: that the profile must have; None: any
-    :raises DeviceProfileNotFound: the profile does not exist or is not visible
     :raises GenerationConflict: the profile has another generation
     :raises DeviceProfileExists: another profile has or had the new name
     :raises DeviceProfileHasAlternatives: the change has groups without alternatives,
@@ -301,9 +297,7 @@ def delete_profiles(
 
     :param names: uuids or current names. Former names are not accepted: a client that
         uses one may not know that the profile was renamed.
-    :param viewer: the project that must be able to see the profiles; None: all profiles
     :param generation: that each profile must have; None: any
-    :raises DeviceProfileNotFound: a profile does not exist or is not visible
     :raises GenerationConflict: a profile has another generation
     :raises DeviceProfileInUse: an ARQ of a profile exists
     """
@@ -360,7 +354,6 @@ def list_projects(
     """Return a page of the projects with access to a profile, in order of the grants.
 
     :raises InvalidInput: the marker is no cursor of this list
-    :raises DeviceProfileNotFound: the profile does not exist or is not visible
     """
     profile_id, _ = lock_profile(session, uuid, viewer)
     statement = select(
@@ -372,10 +365,7 @@ def list_projects(
 def grant_access(
     session: Session, uuid: str, projects: Sequence[str], viewer: str | None
 ) -> None:
-    """Grant access to projects; ignore projects that already have access.
-
-    :raises DeviceProfileNotFound: the profile does not exist or is not visible
-    """
+    """Grant access to projects; ignore projects that already have access."""
     present = list_projects(session, uuid, Query(), viewer)
     profile_id, _ = lock_profile(session, uuid, viewer)
     added = [project for project in dict.fromkeys(projects) if project not in present]
@@ -389,10 +379,7 @@ def grant_access(
 def revoke_access(
     session: Session, uuid: str, projects: Sequence[str], viewer: str | None
 ) -> None:
-    """Revoke access of projects; ignore projects without access.
-
-    :raises DeviceProfileNotFound: the profile does not exist or is not visible
-    """
+    """Revoke access of projects; ignore projects without access."""
     profile_id, _ = lock_profile(session, uuid, viewer)
     revoked = (
         DeviceProfileAccess.device_profile_id == profile_id,

@@ -245,8 +245,7 @@ def _find_outdated(rows: Any, selectors: Sequence[Selector]) -> Iterator[str]:
 
 def schedule_syncs(session: Session, hosts: Collection[str]) -> None:
     """Write a Placement sync job for each host."""
-    for host in hosts:
-        queue.add_job(session, queue.placement_sync_job(host))
+    queue.sync_hosts(session, hosts)
 
 
 def schedule_evaluation(session: Session, *profiles: Groups) -> bool:

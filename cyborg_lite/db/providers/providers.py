@@ -342,6 +342,5 @@ def schedule_conflict_checks(session: Session) -> int:
     hosts = session.scalars(
         select(Device.hostname).where(Device.conflict != '').distinct()
     ).all()
-    for host in hosts:
-        queue.add_job(session, queue.placement_sync_job(host))
+    queue.sync_hosts(session, hosts)
     return len(hosts)

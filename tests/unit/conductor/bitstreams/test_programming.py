@@ -70,9 +70,9 @@ class SignallingHandler(ProgramHandler):
         super().__init__(database, loader, waiters)
         self.finished = threading.Event()
 
-    def run(self, job: Job) -> Job | None:
+    def run(self, job: Job) -> None:
         try:
-            return super().run(job)
+            super().run(job)
         finally:
             self.finished.set()
 

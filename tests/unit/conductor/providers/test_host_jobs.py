@@ -71,11 +71,12 @@ def test_sync_running_job_is_awaited(
     gpu: str,
 ) -> None:
     job = lease(database)
-    pauses = []
+    pauses: list[float] = []
 
-    def pause(_: float) -> None:
+    def pause(seconds: float) -> None:
         assert placement.calls == []
-        pauses.append(handler.run(job))
+        handler.run(job)
+        pauses.append(seconds)
 
     HostSyncJobs(database, sync, CALLER, pause).sync(HOST)
     assert len(pauses) == 1

@@ -115,10 +115,9 @@ def test_host_reboot_first_boot_id_changes_nothing(database: Database) -> None:
 
 def test_host_reboot_clears_digest(rebooted_once: Database) -> None:
     record_reboot(rebooted_once)
-    assert rebooted_once.read(agents.find_digest_and_boot_id, HOST) == (
-        None,
-        'boot-2',
-    )
+    agent = rebooted_once.read(agents.find_agent, HOST)
+    assert agent is not None
+    assert (agent.digest, agent.boot_id) == (None, 'boot-2')
 
 
 def test_host_reboot_does_not_change_other_host(rebooted_once: Database) -> None:

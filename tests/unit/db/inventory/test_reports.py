@@ -86,7 +86,7 @@ def test_report_deployable_of_other_host_raises(database: Database) -> None:
     with pytest.raises(InvalidInput, match='belongs to another host'):
         store(database, replace(report(card(1)), hostname='compute-2'))
     assert table_of(database, Device, 'hostname') == {HOST: ()}
-    assert database.read(agents.find_digest, 'compute-2') is None
+    assert database.read(agents.find_agent, 'compute-2') is None
 
 
 # --- devices that move ---
@@ -125,7 +125,9 @@ def test_report_missing_allocated_handle_deleted_after_release(
     release_handles(database, arqs)
     assert missing_key not in table_of(database, AttachHandle, 'key')
     # Without a digest the agent sends the whole inventory again.
-    assert database.read(agents.find_digest, HOST) is None
+    agent = database.read(agents.find_agent, HOST)
+    assert agent is not None
+    assert agent.digest is None
 
 
 def test_report_missing_device_deleted_after_last_release(database: Database) -> None:
