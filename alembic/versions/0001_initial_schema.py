@@ -15,7 +15,6 @@ branch_labels = None
 depends_on = None
 
 _TIME = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), 'mysql')
-_LONG_TEXT = sa.Text().with_variant(mysql.MEDIUMTEXT(), 'mysql')
 # Ids of tables that grow with each bind or event. SQLite counts by itself in plain
 # integers alone, and they have 64 bits there.
 _BIG = sa.BigInteger().with_variant(sa.Integer, 'sqlite')

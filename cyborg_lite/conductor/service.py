@@ -120,13 +120,6 @@ class JobDependencies:
         return HostPeers(self.agents, self.placement, self.sync_jobs.sync)
 
 
-def _build_audit_handler(needs: JobDependencies) -> AuditHandler:
-    audit = Audit(needs.database, needs.nova, needs.placement, needs.audit_rules)
-    sharing = SharingCheck(needs.database, needs.placement)
-    count = needs.metrics.count_finding
-    return AuditHandler(needs.database, audit, needs.reap_orphans, sharing, count)
-
-
 HANDLERS: Final[Mapping[OperationKind, Callable[[JobDependencies], Handler]]] = {
     OperationKind.BIND: lambda needs: BindHandler(
         needs.database, needs.agents, needs.placement, needs.bind_rules, needs.loader
@@ -146,7 +139,13 @@ HANDLERS: Final[Mapping[OperationKind, Callable[[JobDependencies], Handler]]] = 
     OperationKind.PROGRAM: lambda needs: ProgramHandler(
         needs.database, needs.loader, needs.program_waiters
     ),
-    OperationKind.AUDIT: _build_audit_handler,
+    OperationKind.AUDIT: lambda needs: AuditHandler(
+        needs.database,
+        Audit(needs.database, needs.nova, needs.placement, needs.audit_rules),
+        needs.reap_orphans,
+        SharingCheck(needs.database, needs.placement),
+        partial(needs.metrics.count, 'audit_findings'),
+    ),
     OperationKind.CLEANING: lambda needs: CleanHandler(
         needs.database, needs.agents, needs.placement
     ),
@@ -327,14 +326,15 @@ class ConductorService:
             database, connections.placement, settings.hosts_without_compute
         )
         sync_jobs = HostSyncJobs(database, sync, create_owner(settings.job_lease))
+        catalog = BitstreamCatalog(
+            connections.glance, settings.largest_image, settings.default_images
+        )
         return JobDependencies(
             database=database,
             placement=connections.placement,
             nova=connections.nova,
             agents=agents,
-            loader=BitstreamLoader(
-                database, agents, self._build_catalog(), sync_jobs.sync
-            ),
+            loader=BitstreamLoader(database, agents, catalog, sync_jobs.sync),
             sync=sync,
             sync_jobs=sync_jobs,
             metrics=self._metrics,
@@ -349,12 +349,6 @@ class ConductorService:
             reap_orphans=settings.reap_orphans,
         )
 
-    def _build_catalog(self) -> BitstreamCatalog:
-        settings = self._settings
-        return BitstreamCatalog(
-            self._connections.glance, settings.largest_image, settings.default_images
-        )
-
     def build_dispatcher(
         self,
         dependencies: JobDependencies,
@@ -364,7 +358,7 @@ class ConductorService:
         """Return the services behind the interface of the conductor."""
         settings = self._settings
         database, rules = dependencies.database, settings.rules
-        catalog = self._build_catalog()
+        catalog = dependencies.loader.catalog
         explanations = ExplanationService(
             database, dependencies.placement, rules.nova, catalog
         )
@@ -408,7 +402,7 @@ class ConductorService:
             self._connections.database,
             runner.wake,
             heartbeats,
-            self._metrics.count_heartbeat,
+            partial(self._metrics.count, 'agent_heartbeats'),
             self._faults.note_duplicate,
             self._settings.new_status,
             self.watch,
@@ -456,15 +450,14 @@ class ConductorService:
             bus,
             create_owner(_SENDER_LEASE),
             self._settings.max_backlog,
-            self._metrics.count_notifications,
+            lambda result, number: self._metrics.count(
+                'notifications', result, number=number
+            ),
         )
         return {'notifications': partial(sender.run, self._stopping)}
 
     def _start_metrics(self) -> None:
-        """Count calls of Placement, and serve the metrics if ports are configured.
-
-        :raises ConfigurationError: none of the ports is free
-        """
+        """Count calls of Placement, and serve the metrics if ports are configured."""
         self._connections.placement.observe_requests(self._metrics.count_placement_call)
         self._metrics.add_database_metrics(
             self._connections.database,
@@ -479,7 +472,7 @@ class ConductorService:
             self._metrics.serve(address, self._settings.metrics_ports)
 
     def _note_refusal(self, reason: str, sender: str) -> None:
-        self._metrics.count_refused_message(reason)
+        self._metrics.count('refused_messages', reason)
         self._faults.note_refusal(reason, sender)
 
     def list_threads(self) -> list[threading.Thread]:

@@ -133,7 +133,6 @@ def _list_jobs(session: Session) -> Iterator[AttentionItem]:
 
 
 def _find_hosts(session: Session, instances: list[str]) -> dict[str, str]:
-    """Return the hosts of instances by their ARQs."""
     if not instances:
         return {}
     rows = session.execute(

@@ -14,11 +14,8 @@ from typing import Final
 from cyborg_lite.model.capacity.explanations import ProviderCapacity
 from cyborg_lite.model.hosts.topology import Availability
 from cyborg_lite.model.operations import SubjectType
-from cyborg_lite.model.profiles.device_profiles import (
-    DeviceProfile,
-    Group,
-    GroupRequirements,
-)
+from cyborg_lite.model.profiles.alternatives import list_options
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Group
 
 LATE_SECONDS: Final = 60
 """Age after which a bind counts as late. Nova waits 300 s by default."""
@@ -220,24 +217,24 @@ def _check_profile(
     stock: tuple[ProviderCapacity, ...],
     traits: frozenset[str],
 ) -> AttentionItem | None:
-    for index, group in enumerate(profile.groups):
-        further = profile.alternatives[index] if profile.alternatives else ()
-        options = [Group.parse(item).requirements for item in (group, *further)]
+    for index in range(len(profile.groups)):
+        groups = list_options(profile, index)
+        options = [Group.parse(item).requirements for item in groups]
         candidates = [
             item
             for option in options
             for item in stock
-            if _has_all(item, option, traits)
+            if item.resource_class in option.resource_classes
+            and option.required & traits <= item.traits
+            and not option.forbidden & item.traits
         ]
         names = ' or '.join(
             ' '.join((*option.resource_classes, *sorted(option.required)))
             for option in options
         )
-        kind = AttentionKind.UNSERVED_PROFILE
-        reason = f'Group {index} requests {names}: no device has that.'
+        kind, fault = AttentionKind.UNSERVED_PROFILE, 'no device has that.'
         if candidates:
-            kind = AttentionKind.TYPE_SOLD_OUT
-            reason = f'Group {index} requests {names}: no unit is free.'
+            kind, fault = AttentionKind.TYPE_SOLD_OUT, 'no unit is free.'
         if not any(item.states.get(Availability.FREE, 0) for item in candidates):
             return AttentionItem(
                 kind,
@@ -246,16 +243,6 @@ def _check_profile(
                 profile.uuid,
                 profile.name,
                 '',
-                reason,
+                f'Group {index} requests {names}: {fault}',
             )
     return None
-
-
-def _has_all(
-    item: ProviderCapacity, option: GroupRequirements, traits: frozenset[str]
-) -> bool:
-    return (
-        item.resource_class in option.resource_classes
-        and option.required & traits <= frozenset(item.traits)
-        and not option.forbidden & frozenset(item.traits)
-    )

@@ -88,7 +88,7 @@ def _build(*fields: Any) -> Cursor | None:
         _is_name(collection)
         and (sort_key is None or _is_name(sort_key))
         and type(descending) is bool
-        and _is_value(value)
+        and (is_storable(value) if isinstance(value, str) else _is_plain(value))
         and type(row) is int
     )
     return Cursor(*fields) if is_valid else None
@@ -98,7 +98,5 @@ def _is_name(field: object) -> bool:
     return isinstance(field, str) and _NAME.fullmatch(field) is not None
 
 
-def _is_value(field: object) -> bool:
-    if isinstance(field, str):
-        return is_storable(field)
+def _is_plain(field: object) -> bool:
     return field is None or type(field) in (int, bool)

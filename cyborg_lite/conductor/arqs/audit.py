@@ -28,7 +28,6 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.incarnations import find_quarantine
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import operations, queue
-from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.db.ownership import allocations, device_owners
 from cyborg_lite.db.profiles import former_servers
 from cyborg_lite.errors.base import CyborgError
@@ -77,16 +76,16 @@ class Audit:
         )
 
     def find_orphans(self) -> AuditReport:
-        """Return all findings, and the checks that could not be made.
-
-        :raises CyborgError: the database does not answer
-        """
+        """Return all findings, and the checks that could not be made."""
         findings: list[AuditFinding] = []
         failed_checks: set[str] = set()
         # Before the copy: it has the allocation of each ARQ that changed earlier.
         before = self.database.read(clock.read_time_before, self.rules.grace)
         if self.rules.require_allocation:
-            self._refresh_allocations(failed_checks)
+            try:
+                self.allocations.refresh()
+            except CyborgError as error:
+                failed_checks.add(f'Allocations cannot be determined: {error.text}')
         checks_allocations = self.rules.require_allocation and not failed_checks
         for page in self._read_pages(audit.list_arqs_with_device, before):
             missing = self._find_missing_instances(page, failed_checks)
@@ -109,8 +108,6 @@ class Audit:
 
         A former server may be unshelved or evacuated while it exists. Without a Nova
         there is no such server, and all records are deleted.
-
-        :raises CyborgError: the database does not answer
         """
         before = self.database.read(clock.read_time_before, self.rules.grace)
         last = 0
@@ -138,7 +135,6 @@ class Audit:
         """Apply the remedy of a finding.
 
         :returns: False if the ARQ or handle has changed, or if there is no remedy
-        :raises CyborgError: the database does not answer
         """
         suspect, write = finding.suspect, self.database.write
         if finding.remedy is Remedy.DELETE:
@@ -157,12 +153,6 @@ class Audit:
         while page := self.database.read(read, before, last, _PAGE_SIZE):
             yield page
             last = page[-1].id
-
-    def _refresh_allocations(self, failed_checks: set[str]) -> None:
-        try:
-            self.allocations.refresh()
-        except CyborgError as error:
-            failed_checks.add(f'Allocations cannot be determined: {error.text}')
 
     def _find_missing_instances(
         self, page: Sequence[Suspect], failed_checks: set[str]
@@ -289,7 +279,7 @@ class AuditHandler:
         _log_report(report)
         for finding in report.findings:
             self.count_finding(finding.problem)
-        is_requested = read_payload(AuditPayload, job.payload).applies
+        is_requested = queue.read_payload(AuditPayload, job.payload).applies
         is_trusted = self.database.read(find_quarantine) is None
         reaps = self.reap or is_requested
         for finding in report.findings if reaps and is_trusted else ():

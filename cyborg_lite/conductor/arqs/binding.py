@@ -28,7 +28,6 @@ from cyborg_lite.db.arqs import attach_handles, binding, claiming, history
 from cyborg_lite.db.arqs.claiming import Allocated
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.arqs import (
     BindAbandoned,
     BindCancelled,
@@ -144,7 +143,7 @@ class BindHandler:
 
     def run(self, job: Job) -> Job | None:
         """Bind the ARQs, and return the Nova event job."""
-        payload = read_payload(BindPayload, job.payload)
+        payload = queue.read_payload(BindPayload, job.payload)
         try:
             return self._bind(job, payload)
         except (
@@ -217,7 +216,7 @@ class BindHandler:
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """Move the ARQs to BindFailed and return the Nova event job."""
-        payload = read_payload(BindPayload, job.payload)
+        payload = queue.read_payload(BindPayload, job.payload)
         kind = BindStopped if job.cancelled else BindExpired
         return self._fail(job, payload, kind(reason=reason))
 
@@ -375,8 +374,6 @@ class BindHandler:
         """Have the agents prepare the handles, with one call for each host.
 
         :returns: the handles that the agents have prepared
-        :raises HostAway: an agent does not answer; the job is postponed
-        :raises DriverError: an agent cannot prepare a handle
         """
         context = request_context(job.request_id)
         remote = [handle for handle in handles if handle.needs_host]
@@ -428,7 +425,7 @@ class ConnectHandler:
         :raises HostAway: an agent does not answer; the job is postponed
         :raises DriverError: a driver failed; the job is postponed
         """
-        payload = read_payload(ConnectPayload, job.payload)
+        payload = queue.read_payload(ConnectPayload, job.payload)
         handles = [
             handle
             for handle in self.database.read(
@@ -454,7 +451,7 @@ class ConnectHandler:
         """Log the failure and finish the job; the ARQs stay Bound."""
         LOG.warning(
             'Handles of instance %s not connected before connect_deadline: %s',
-            read_payload(ConnectPayload, job.payload).instance_uuid,
+            queue.read_payload(ConnectPayload, job.payload).instance_uuid,
             reason,
         )
         self.database.write(queue.finish_job, job, reason)

@@ -74,10 +74,7 @@ class InstanceRecovery:
         return self.database.write(incarnations.end_quarantine)
 
     def apply(self, step: RecoveryStep) -> bool:
-        """Write a step; return False if the database has changed since it was planned.
-
-        :raises CyborgError: the database does not answer
-        """
+        """Write a step; return False if the database has changed since the plan."""
         if not self.database.write(store.apply_step, step):
             return False
         if step.action is RecoveryAction.REBUILD:

@@ -11,7 +11,6 @@ from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.db.arqs import binding
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.jobs import Job, NovaEventPayload
 
@@ -34,12 +33,15 @@ class NovaEventHandler:
 
         Nova may answer that it does not know the instance. That answer is final, too.
         """
-        payload = read_payload(NovaEventPayload, job.payload)
+        payload = queue.read_payload(NovaEventPayload, job.payload)
         instance, succeeded = payload.instance_uuid, payload.succeeded
-        events = [
-            BoundEvent(instance, uuid, succeeded)
-            for uuid in self._list_arqs(job, payload)
-        ]
+        # An ARQ that was unbound, deleted or bound again since has an event of its own,
+        # which Nova may already have received. Directly after the transaction that has
+        # bound all ARQs, the database is not read.
+        arqs: Sequence[str] = payload.arq_uuids
+        if not (job.is_replacement and succeeded):
+            arqs = self.database.read(binding.list_arqs_by_outcome, payload)
+        events = [BoundEvent(instance, uuid, succeeded) for uuid in arqs]
         if events:
             self._send(events)
         self.database.write(queue.finish_job, job)
@@ -51,32 +53,22 @@ class NovaEventHandler:
             ', '.join(event.arq_uuid for event in events) or 'none',
         )
 
-    def _list_arqs(self, job: Job, payload: NovaEventPayload) -> Sequence[str]:
-        """Return the ARQs that still have the result of the bind.
-
-        An ARQ that was unbound, deleted or bound again since has an event of its own,
-        which Nova may already have received. Directly after the transaction that has
-        bound all ARQs, the database is not read.
-        """
-        if job.is_replacement and payload.succeeded:
-            return payload.arq_uuids
-        return self.database.read(binding.list_arqs_by_outcome, payload)
-
     def _send(self, events: Sequence[BoundEvent]) -> None:
         try:
             with self.metrics.time_stage('nova-event'):
                 outcomes = self.nova.post_events(events)
         except CyborgError:
-            self.metrics.count_nova_failure()
+            self.metrics.count('nova_events', 'none')
             raise
         for outcome in outcomes:
-            self.metrics.count_nova_event(outcome.code)
+            code = 'dropped' if outcome.code is None else str(outcome.code)
+            self.metrics.count('nova_events', code)
 
     def expire(self, job: Job, reason: str) -> None:
         """Log the failure and finish the job: Nova does not wait any more."""
         LOG.error(
             'Event for instance %s not delivered before event_deadline: %s',
-            read_payload(NovaEventPayload, job.payload).instance_uuid,
+            queue.read_payload(NovaEventPayload, job.payload).instance_uuid,
             reason,
         )
         self.database.write(queue.finish_job, job, reason)

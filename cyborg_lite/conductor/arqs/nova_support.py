@@ -108,12 +108,12 @@ class NovaSupport:
         """
         hosts_with_trait: frozenset[str] = frozenset()
         by_trait = self._rules.attaches_mdev is None
-        if by_trait and any(self._needs_trait(capacity) for capacity in capacities):
+        if by_trait and any(
+            item.has_mdev and self._rules.uses_nova(item.hostname)
+            for item in capacities
+        ):
             hosts_with_trait = self._placement.list_names_with_trait(OWNER_NOVA)
         return tuple(self._close(capacity, hosts_with_trait) for capacity in capacities)
-
-    def _needs_trait(self, capacity: ProviderCapacity) -> bool:
-        return capacity.has_mdev and self._rules.uses_nova(capacity.hostname)
 
     def _close(
         self, capacity: ProviderCapacity, hosts_with_trait: frozenset[str]

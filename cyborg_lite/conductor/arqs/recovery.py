@@ -2,6 +2,7 @@
 """Reports of agents about the time in which no conductor received their calls."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from oslo_log import log
 
@@ -18,30 +19,17 @@ from cyborg_lite.rpc.interface import Conductor
 LOG = log.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
 class RecoveryService:
     """Stores the results of host reboots, and host events.
 
     An agent may repeat each call; the repetition has no effect.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        wake: Callable[[], None],
-        event_deadline: int,
-        connect_deadline: int,
-    ) -> None:
-        """Prepare the service.
-
-        :param wake: called when jobs were written
-        :param event_deadline: seconds for which the result is sent to Nova
-        :param connect_deadline: seconds in which handles are connected again
-        """
-        self._database = database
-        self._wake = wake
-        self._limits = recovery.JobLimits(
-            event_deadline * 1000, connect_deadline * 1000
-        )
+    database: Database
+    wake: Callable[[], None]  # called when jobs were written
+    event_deadline: int  # seconds for which the result is sent to Nova
+    connect_deadline: int  # seconds in which handles are connected again
 
     @serves(Conductor.report_recovery)
     def record_result(
@@ -50,9 +38,10 @@ class RecoveryService:
         if result.host != host:
             raise InvalidInput(reason='The result names another host.')
         check_message(result.host, result)
-        unmentioned = self._database.write(
-            recovery.record_recovery, result, self._limits
+        limits = recovery.JobLimits(
+            self.event_deadline * 1000, self.connect_deadline * 1000
         )
+        unmentioned = self.database.write(recovery.record_recovery, result, limits)
         if result.lost:
             LOG.error(
                 'Host %s cannot rebuild %d handles after a reboot: %s',
@@ -67,13 +56,13 @@ class RecoveryService:
                 len(unmentioned),
                 ', '.join(handle.uuid for handle in unmentioned),
             )
-        self._wake()
+        self.wake()
         return unmentioned
 
     @serves(Conductor.report_events)
     def record_events(self, host: str, events: Sequence[HostEvent]) -> int:
         check_events(host, events)
-        last, new = self._database.write(hosts.record_host_events, host, events)
+        last, new = self.database.write(hosts.record_host_events, host, events)
         for event in new:
             if event.arq_uuid is None:
                 LOG.info(

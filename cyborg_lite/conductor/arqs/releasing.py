@@ -11,7 +11,6 @@ from cyborg_lite.conductor.hosts.liveness import check_hosts_up
 from cyborg_lite.db.arqs import attach_handles, release
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.model.jobs import Job, ReleasePayload
 from cyborg_lite.rpc.context import request_context
@@ -30,7 +29,7 @@ class ReleaseHandler:
 
     def run(self, job: Job) -> None:
         """Clean the handle, restore its bitstream and make the handle free."""
-        uuid = read_payload(ReleasePayload, job.payload).handle_uuid
+        uuid = queue.read_payload(ReleasePayload, job.payload).handle_uuid
         handle = self._database.read(attach_handles.find_unclean_handle, uuid)
         if handle is None:
             self._database.write(queue.finish_job, job)

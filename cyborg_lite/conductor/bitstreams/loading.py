@@ -109,10 +109,7 @@ class BitstreamLoader:
         return bitstream
 
     def _update_placement(self, hostname: str) -> None:
-        """Update the providers of a host, before the ARQs become Bound.
-
-        :raises CyborgError: Placement cannot be updated now; a job does it later
-        """
+        """Update the providers of a host, before the ARQs become Bound."""
         try:
             self.sync_placement(hostname)
         except RemoteError as error:

@@ -17,7 +17,6 @@ from cyborg_lite.db.bitstreams import programming
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import deployables
 from cyborg_lite.db.jobs import operations, queue
-from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.bitstreams import ProgrammingTimedOut
 from cyborg_lite.errors.daemons import ServiceUnavailable
@@ -179,16 +178,19 @@ class ProgramHandler:
 
     def run(self, job: Job) -> None:
         """Load the image and store the result."""
-        payload = read_payload(ProgramPayload, job.payload)
+        payload = queue.read_payload(ProgramPayload, job.payload)
         try:
             region = self._find_region(payload)
         except DeployableNotFound as error:
-            self.database.write(programming.end_load_without_region, job, error)
-            self.waiters.notify(job.uuid, error)
+            self._end(job, None, error)
             return
         failure: CyborgError | None = None
         try:
-            self._load(job, region, payload.image_uuid)
+            self._record_step(job, ProgramStep.CHECKING)
+            bitstream = self.loader.find_image(region, payload.image_uuid)
+            self._record_step(job, ProgramStep.LOADING)
+            self.loader.load(region, bitstream, (), job.request_id)
+            self.loader.try_update_placement(region.hostname)
         except (HostAway, ServiceUnavailable) as error:
             # The job is retried. The step shows the operator why it takes long.
             is_host = isinstance(error, HostAway)
@@ -209,15 +211,6 @@ class ProgramHandler:
     def _find_region(self, payload: ProgramPayload) -> programming.StoredRegion:
         return self.database.read(programming.find_region, payload.deployable_uuid)
 
-    def _load(
-        self, job: Job, region: programming.StoredRegion, image_uuid: str
-    ) -> None:
-        self._record_step(job, ProgramStep.CHECKING)
-        bitstream = self.loader.find_image(region, image_uuid)
-        self._record_step(job, ProgramStep.LOADING)
-        self.loader.load(region, bitstream, (), job.request_id)
-        self.loader.try_update_placement(region.hostname)
-
     def _record_step(self, job: Job, step: ProgramStep, reason: str = '') -> None:
         self.database.write(
             operations.record_step, job.operations, step, step.progress, reason
@@ -225,7 +218,7 @@ class ProgramHandler:
 
     def expire(self, job: Job, reason: str) -> None:
         """Mark the region unusable and end the job."""
-        payload = read_payload(ProgramPayload, job.payload)
+        payload = queue.read_payload(ProgramPayload, job.payload)
         LOG.error(
             'Programming deployable %s with image %s ended without a result: %s',
             payload.deployable_uuid,
@@ -235,7 +228,7 @@ class ProgramHandler:
         try:
             region = self._find_region(payload)
         except DeployableNotFound as error:
-            self.database.write(programming.end_load_without_region, job, error)
+            self.database.write(programming.end_load, None, job, error)
             return
         # The agent may have started to load, so the content of the region is unknown.
         self.database.write(
@@ -244,7 +237,10 @@ class ProgramHandler:
         self._end(job, region, ProgrammingTimedOut(uuid=region.uuid))
 
     def _end(
-        self, job: Job, region: programming.StoredRegion, failure: CyborgError | None
+        self,
+        job: Job,
+        region: programming.StoredRegion | None,
+        failure: CyborgError | None,
     ) -> None:
         self.database.write(programming.end_load, region, job, failure)
         self.waiters.notify(job.uuid, failure)

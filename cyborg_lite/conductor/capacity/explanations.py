@@ -97,7 +97,6 @@ class ExplanationService:
         :param free: query the providers with free units; False: close no capacity
         :param traits: query the providers with the traits, whether free or not
         :raises BitstreamRefused: a group names an image and a function
-        :raises ServiceUnavailable: Placement or Glance does not answer
         """
         regions: Regions = {}
         if any(map(name_bitstream_attribute, groups)):

@@ -7,6 +7,7 @@ the background and loses all progress at a restart. The next attempt then orders
 cleaning run again, with the steps that are stored as completed.
 """
 
+from dataclasses import dataclass, field
 from typing import Final
 
 from oslo_log import log
@@ -49,22 +50,21 @@ _PATIENCE: Final = 10.0  # age of a job in seconds from which its refusal is log
 _TO_START: Final = (CleanProgressState.UNKNOWN, CleanProgressState.WAITING)
 
 
+@dataclass(frozen=True, slots=True)
 class CleanHandler:
     """Runs cleaning jobs. The unit cannot be claimed until its job has succeeded."""
 
-    def __init__(
-        self, database: Database, agents: Agents, placement: Placement
-    ) -> None:
-        self._database = database
-        self._agents = agents
-        self._placement = placement
-        self._refused: set[str] = set()  # uuids of handles whose refusal is logged
+    database: Database
+    agents: Agents
+    placement: Placement
+    # Uuids of handles whose refusal is logged.
+    _refused: set[str] = field(default_factory=set, init=False)
 
     def run(self, job: Job) -> None:
         """Start the cleaning run or read its progress, and store it."""
-        work = self._database.write(cleanings.begin_cleaning, job)
+        work = self.database.write(cleanings.begin_cleaning, job)
         if work is None:
-            self._database.write(queue.finish_job, job)
+            self.database.write(queue.finish_job, job)
             return
         check_hosts_up([work.order.handle])
         self._store(job, work, self._ask(job, work))
@@ -77,11 +77,11 @@ class CleanHandler:
         """
         context = request_context(job.request_id)
         host, order = work.order.handle.hostname, work.order
-        progress = self._agents.read_cleaning(context, host, order)
+        progress = self.agents.read_cleaning(context, host, order)
         if progress.state in _TO_START:
             self._check_users(job, work)
             session = progress.session
-            progress = self._agents.start_cleaning(context, host, order, session)
+            progress = self.agents.start_cleaning(context, host, order, session)
         check_values(progress)
         return progress
 
@@ -97,8 +97,8 @@ class CleanHandler:
         """
         if work.rp_uuid is None:
             return
-        consumers = self._placement.list_consumers(work.rp_uuid)
-        owners = self._database.read(
+        consumers = self.placement.list_consumers(work.rp_uuid)
+        owners = self.database.read(
             occupied_handles.list_known_users, work.rp_uuid, consumers
         )
         handle, unowned = work.order.handle, ', '.join(sorted(consumers - owners))
@@ -120,35 +120,34 @@ class CleanHandler:
 
     def _store(self, job: Job, work: CleanWork, progress: CleanProgress) -> None:
         if progress.state is CleanProgressState.SUCCEEDED:
-            self._database.write(cleanings.record_clean, job, work, progress)
+            self.database.write(cleanings.record_clean, job, work, progress)
         elif progress.state is CleanProgressState.FAILED:
             self._fail(job, work, progress.reason, progress)
         else:
-            pause = _choose_pause(job)
-            self._database.write(cleanings.record_progress, job, work, progress, pause)
+            pause = int(job.age * _PAUSE_PER_SECOND)
+            pause = max(_SHORTEST_PAUSE, min(_LONGEST_PAUSE, pause))
+            self.database.write(cleanings.record_progress, job, work, progress, pause)
 
     def _fail(
         self, job: Job, work: CleanWork, reason: str, progress: CleanProgress | None
     ) -> None:
         handle = work.order.handle
         LOG.error('Cleaning %s of %s failed: %s', handle.key, handle.hostname, reason)
-        self._database.write(
-            cleanings.record_clean_failure, job, work, reason, progress
-        )
+        self.database.write(cleanings.record_clean_failure, job, work, reason, progress)
 
     def expire(self, job: Job, reason: str) -> None:
         """End a job that an operator has cancelled, and withhold the unit.
 
         A running step ends first, and the job waits for it.
         """
-        work = self._database.write(cleanings.begin_cleaning, job)
+        work = self.database.write(cleanings.begin_cleaning, job)
         if work is None:
-            self._database.write(queue.finish_job, job)
+            self.database.write(queue.finish_job, job)
             return
         obstacle, progress = self._abort(job, work)
         if obstacle:
             LOG.warning('Clean job %s is not cancelled: %s', job.uuid, obstacle)
-            self._database.write(
+            self.database.write(
                 queue.withdraw_cancellation, job, _LONGEST_PAUSE, obstacle
             )
         elif progress is not None and progress.state is CleanProgressState.SUCCEEDED:
@@ -162,7 +161,7 @@ class CleanHandler:
         host = work.order.handle.hostname
         try:
             check_hosts_up([work.order.handle])
-            progress = self._agents.abort_cleaning(context, host, work.order)
+            progress = self.agents.abort_cleaning(context, host, work.order)
             check_values(progress)
         except CyborgError as error:
             return f'Not cancelled: {error.text}', None
@@ -171,49 +170,29 @@ class CleanHandler:
         return '', progress
 
 
-def _choose_pause(job: Job) -> int:
-    """Return milliseconds that grow with the age of the job."""
-    pause = int(job.age * _PAUSE_PER_SECOND)
-    return max(_SHORTEST_PAUSE, min(_LONGEST_PAUSE, pause))
-
-
+@dataclass(frozen=True, slots=True)
 class CleaningService:
     """Lists the cleaning runs of a device, and carries out decisions of operators."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    database: Database
 
     @serves(Conductor.list_cleanings)
     def list(self, device_uuid: str, query: Query) -> DeviceCleanings:
-        return self._database.read(cleanings.list_cleanings, device_uuid, query)
+        return self.database.read(cleanings.list_cleanings, device_uuid, query)
 
     @serves(Conductor.retry_cleaning)
     def retry(
         self, context: RequestContext, selection: UnitSelection, actor: str
     ) -> str:
-        operation = build_operation(
-            context,
-            OperationKind.CLEANING,
-            SubjectType.DEVICE,
-            selection.device_uuid,
-            unit=selection.unit,
-        )
+        operation = _build_operation(context, selection)
         self._start(selection, actor, operation)
         return operation.uuid
 
     @serves(Conductor.reset_device)
     def reset(self, context: RequestContext, selection: UnitSelection) -> str:
-        operation = build_operation(
-            context,
-            OperationKind.CLEANING,
-            SubjectType.DEVICE,
-            selection.device_uuid,
-            unit=selection.unit,
-        )
+        operation = _build_operation(context, selection)
         actor = selection.name or context.user_id or 'unknown'
-        number = self._database.write(
-            cleanings.reset_units, selection, actor, operation
-        )
+        number = self.database.write(cleanings.reset_units, selection, actor, operation)
         LOG.info('%s resets %d units: %s', actor, number, selection)
         return operation.uuid
 
@@ -231,7 +210,7 @@ class CleaningService:
     def _start(
         self, selection: UnitSelection, actor: str, operation: NewOperation
     ) -> None:
-        number = self._database.write(
+        number = self.database.write(
             cleanings.retry_cleaning, selection, actor, operation
         )
         LOG.info(
@@ -240,6 +219,13 @@ class CleaningService:
 
     @serves(Conductor.accept_units)
     def accept(self, selection: UnitSelection, actor: str) -> int:
-        number = self._database.write(cleanings.accept_units, selection, actor)
+        number = self.database.write(cleanings.accept_units, selection, actor)
         LOG.warning('%s declares %d units clean: %s', actor, number, selection)
         return number
+
+
+def _build_operation(context: RequestContext, selection: UnitSelection) -> NewOperation:
+    kind, device = OperationKind.CLEANING, selection.device_uuid
+    return build_operation(
+        context, kind, SubjectType.DEVICE, device, unit=selection.unit
+    )

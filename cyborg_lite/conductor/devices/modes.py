@@ -15,7 +15,7 @@ from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import hold, modes
 from cyborg_lite.db.devices.modes import ModeDevice
-from cyborg_lite.db.jobs.payloads import read_payload
+from cyborg_lite.db.jobs.queue import read_payload
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.devices import DeviceNotFound, ModeRefused, ModeUnknown

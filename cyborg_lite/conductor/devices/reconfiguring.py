@@ -23,7 +23,7 @@ from cyborg_lite.db.devices.reconfigurations import (
     ReconfigurationWork,
 )
 from cyborg_lite.db.inventory import agents
-from cyborg_lite.db.jobs.payloads import read_payload
+from cyborg_lite.db.jobs.queue import read_payload
 from cyborg_lite.errors.daemons import ServiceUnavailable
 from cyborg_lite.errors.devices import (
     DeviceNotFound,
@@ -176,7 +176,13 @@ class ReconfigureHandler:
         try:
             work = write(reconfigurations.begin_change, job, payload, selects)
             if not work.is_applied:
-                self._check_unallocated(work)
+                self.peers.sync_placement(work.device.hostname)
+                # An instance may be scheduled to a device that has no ARQ yet.
+                reason = self.peers.describe_allocations(work.provider_uuids)
+                if reason:
+                    raise ReconfigurationRefused(
+                        uuid=work.device.uuid, name=hardware_set.name, reason=reason
+                    )
         except (DeviceNotFound, ReconfigurationRefused) as error:
             is_unchanged = record.phase is None
             self._end(job, error.text, is_unchanged=is_unchanged)
@@ -238,17 +244,6 @@ class ReconfigureHandler:
             if result.reason:
                 raise PlaybookFailed(phase=phase, reason=result.reason)
         self.database.write(reconfigurations.record_applied, job)
-
-    def _check_unallocated(self, work: ReconfigurationWork) -> None:
-        """Check that no instance is scheduled to a device that has no ARQ yet.
-
-        :raises ReconfigurationRefused: an instance is
-        """
-        uuid, name = work.device.uuid, work.record.hardware_set
-        self.peers.sync_placement(work.device.hostname)
-        reason = self.peers.describe_allocations(work.provider_uuids)
-        if reason:
-            raise ReconfigurationRefused(uuid=uuid, name=name, reason=reason)
 
     def _await_report(self, job: Job, hostname: str) -> None:
         """Check that the inventory after the set-up is stored.

@@ -67,7 +67,6 @@ class DatabaseWatch:
         :param remembered: by a daemon
         :param source: the daemon, for the operator
         :raises InvalidInput: the incarnation is forged
-        :raises CyborgError: the database does not answer
         """
         state = self._database.read(incarnations.read_state, remembered)
         if remembered.incarnation > state.mark.incarnation + _MAX_RESTORES:
@@ -103,7 +102,6 @@ class DatabaseWatch:
 
         :returns: False if no agent has said yet what it remembers. Jobs must wait: the
             database may have been restored while all conductors were stopped
-        :raises CyborgError: the database does not answer
         """
         if not self._is_compared:
             witnesses = self._database.read(services.list_services, _WITNESSES)

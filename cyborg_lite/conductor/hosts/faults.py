@@ -90,8 +90,6 @@ class FaultLog:
         """Note the device profiles that no free unit serves.
 
         The time of the first note is the time since when that is so.
-
-        :raises CyborgError: the database does not answer
         """
         for item in self._database.read(list_profile_faults):
             self.note(item.kind, '', item.subject_id, item.reason)
@@ -110,10 +108,7 @@ class FaultLog:
         repeat(write, subject, lambda: _WRITE_INTERVAL, self._stopping)
 
     def write(self) -> None:
-        """Write what was noted since the last call, and delete what has ended.
-
-        :raises CyborgError: the database does not answer
-        """
+        """Write what was noted since the last call, and delete what has ended."""
         with self._lock:
             reasons, self._reasons = self._reasons, {}
         current = [Fault(*key, reason) for key, reason in reasons.items() if reason]

@@ -85,7 +85,6 @@ class LivenessMonitor:
         """Check all daemons once.
 
         :param moment: current time of the monotonic clock, in seconds
-        :raises CyborgError: the database does not answer
         """
         # The bus is checked first. Heartbeats that it delivers meanwhile are then in
         # the database when the services are read.
@@ -147,7 +146,6 @@ def _log_changes(switched: Sequence[Service]) -> None:
 
 
 def _log_change(service: Service) -> None:
-    """Log a service with its former state."""
     if service.state is not ServiceState.DOWN:
         LOG.warning(
             '%s on host %s is down: last heartbeat at %s%s',

@@ -115,7 +115,8 @@ class InventoryService:
             if agent.refuses(report.identity):
                 name = name_agent(agent.identity or '', agent.machine)
                 raise AgentIdentityRefused(host=host, machine=name)
-            if _is_outdated(report, agent):
+            is_same = report.identity == agent.identity
+            if is_same and 0 < report.number <= agent.report_number:
                 LOG.info('Ignoring a report of host %s: a later one is stored', host)
                 return _next_number(report, agent)
             if agent.boot_id not in (None, boot_id):
@@ -141,20 +142,17 @@ class InventoryService:
         """Store the report that results from changes; see ``store_report``."""
         if changes.report.hostname != host:
             raise InvalidInput(reason='The report names another host.')
-        report = self._find_report(host, changes)
+        report: HostReport | None = None
+        if not changes.base:
+            report = replace(changes.report, agent_digest=changes.digest)
+        elif base := self._reports.find(host, changes.base):
+            report = apply_changes(changes, base)
         if report is None:
             return None
         number = self.store_report(context, report)
         if number == report.number:
             self._reports.remember(report)
         return number
-
-    def _find_report(self, host: str, changes: ReportChanges) -> HostReport | None:
-        """Return the report that results from changes; None: it is not known."""
-        if not changes.base:
-            return replace(changes.report, agent_digest=changes.digest)
-        base = self._reports.find(host, changes.base)
-        return apply_changes(changes, base) if base else None
 
     @serves(Conductor.heartbeat)
     def record_heartbeat(
@@ -208,12 +206,6 @@ class InventoryService:
         self, host: str, token: str, telemetry: Mapping[str, Usage] = NO_TELEMETRY
     ) -> None:
         self.repeat_heartbeat(host, token, telemetry)
-
-
-def _is_outdated(report: HostReport, agent: AgentRecord) -> bool:
-    """Check whether the agent has sent the report before the stored one."""
-    is_same = report.identity == agent.identity
-    return is_same and 0 < report.number <= agent.report_number
 
 
 def _next_number(report: HostReport, agent: AgentRecord | None) -> int:

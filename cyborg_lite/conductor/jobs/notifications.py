@@ -10,6 +10,7 @@ batch again, with the same message ids.
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 from oslo_log import log
@@ -36,29 +37,16 @@ DROPPED: Final = 'dropped'
 Count = Callable[[str, int], None]  # result and number
 
 
+@dataclass(slots=True)
 class NotificationSender:
     """Sends the notifications in the order of their rows. All conductors may run it."""
 
-    def __init__(
-        self,
-        database: Database,
-        bus: NotificationBus,
-        owner: Owner,
-        max_backlog: int,
-        count: Count = lambda _result, _number: None,
-    ) -> None:
-        """Store the arguments.
-
-        :param owner: name of the process, and duration of its lease
-        :param max_backlog: notifications that may wait
-        :param count: counts results
-        """
-        self._database = database
-        self._bus = bus
-        self._owner = owner
-        self._max_backlog = max_backlog
-        self._count = count
-        self._failing = False
+    database: Database
+    bus: NotificationBus
+    owner: Owner  # name of the process, and duration of its lease
+    max_backlog: int  # notifications that may wait
+    count: Count = lambda _result, _number: None
+    _failing: bool = field(default=False, init=False)
 
     def run(self, stopping: threading.Event) -> None:
         """Send notifications until the stop event is set."""
@@ -66,9 +54,15 @@ class NotificationSender:
         while not stopping.wait(pause):
             try:
                 pause = 0.0 if self.send_batch() else _INTERVAL
-                self._record_success()
+                if self._failing:
+                    LOG.info('Notifications are sent again')
+                self._failing = False
             except ServiceUnavailable as error:
-                self._record_failure(error)
+                if not self._failing:
+                    LOG.warning(
+                        'Cannot send notifications, retrying: %s', error.full_text
+                    )
+                self._failing = True
                 pause = min(_LONGEST_PAUSE, 2 * max(pause, _INTERVAL))
             except CyborgError as error:
                 LOG.error('Sending notifications failed: %s', error.text)
@@ -85,33 +79,33 @@ class NotificationSender:
         :raises ServiceUnavailable: the broker or the database is unreachable
         """
         # The clock is read first, so the lease ends no earlier in the database.
-        until = time.monotonic() + self._owner.lease_ms / 1000
-        if not self._database.write(outbox.renew_lease, self._owner):
+        until = time.monotonic() + self.owner.lease_ms / 1000
+        if not self.database.write(outbox.renew_lease, self.owner):
             return False
-        waiting = self._database.read(outbox.list_oldest, _BATCH)
+        waiting = self.database.read(outbox.list_oldest, _BATCH)
         sent_ids: list[int] = []
         try:
             for notification in waiting:
                 # After the end of the lease another conductor sends the rest.
                 if time.monotonic() >= until:
                     break
-                self._bus.send(notification)
+                self.bus.send(notification)
                 sent_ids.append(notification.id)
         except ServiceUnavailable:
-            self._count(FAILED, 1)
+            self.count(FAILED, 1)
             self._drop_excess()
             raise
         finally:
-            self._database.write(outbox.delete_notifications, sent_ids)
-            self._count(SENT, len(sent_ids))
+            self.database.write(outbox.delete_notifications, sent_ids)
+            self.count(SENT, len(sent_ids))
         return len(waiting) == _BATCH
 
     def _drop_excess(self) -> None:
         """Delete the oldest notifications if more than ``max_backlog`` wait."""
-        limit = self._max_backlog
-        dropped = self._database.write(outbox.drop_oldest, limit, _DROP_BATCH)
+        limit = self.max_backlog
+        dropped = self.database.write(outbox.drop_oldest, limit, _DROP_BATCH)
         if dropped:
-            self._count(DROPPED, dropped)
+            self.count(DROPPED, dropped)
             LOG.error(
                 'Dropped the %d oldest notifications: more than %d wait. Check the '
                 'broker, or raise [notifications] max_backlog',
@@ -119,18 +113,8 @@ class NotificationSender:
                 limit,
             )
 
-    def _record_failure(self, error: ServiceUnavailable) -> None:
-        if not self._failing:
-            LOG.warning('Cannot send notifications, retrying: %s', error.full_text)
-        self._failing = True
-
-    def _record_success(self) -> None:
-        if self._failing:
-            LOG.info('Notifications are sent again')
-        self._failing = False
-
     def _end_lease(self) -> None:
         try:
-            self._database.write(outbox.end_lease, self._owner)
+            self.database.write(outbox.end_lease, self.owner)
         except CyborgError as error:
             LOG.info('Lease of the notifications not ended: %s', error.text)

@@ -13,7 +13,6 @@ from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import administration, operations, queue
 from cyborg_lite.errors.jobs import OperationNotFound
-from cyborg_lite.model.jobs import NewJob
 from cyborg_lite.model.operations import (
     NewOperation,
     Operation,
@@ -108,7 +107,11 @@ class OperationService:
             if applies:  # an audit that only reports does not do the same work
                 unfinished = ()
             job_of = replace(job, operation=None if unfinished else new)
-            _add_job(session, job_of, kind, host)
+            if host:
+                is_refresh = kind is OperationKind.REFRESH
+                services.request_host_job(session, job_of, host, is_refresh=is_refresh)
+            else:
+                queue.add_job(session, job_of)
             uuid = unfinished[0] if unfinished else new.uuid
             if kind is OperationKind.REFRESH:
                 operations.record_step(session, [uuid], 'requesting-report')
@@ -155,11 +158,3 @@ class OperationService:
         self.database.write(change, uuid)
         LOG.info('User %s: %s %s', context.user_id, change.__name__, uuid)
         self.wake()
-
-
-def _add_job(session: Any, job: NewJob, kind: OperationKind, host: str) -> None:
-    if host:
-        is_refresh = kind is OperationKind.REFRESH
-        services.request_host_job(session, job, host, is_refresh=is_refresh)
-    else:
-        queue.add_job(session, job)

@@ -4,7 +4,7 @@
 import random
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -49,21 +49,16 @@ DEFAULT_RETENTION: Final = Retention()
 _DeletesRecords = Callable[..., int]  # parameters: session, time
 
 
+@dataclass(slots=True)
 class Purger:
     """Deletes old rows every hour. Any number of conductors may run it."""
 
-    def __init__(
-        self,
-        database: Database,
-        placement: Placement,
-        stopping: threading.Event,
-        retention: Retention = DEFAULT_RETENTION,
-    ) -> None:
-        self._database = database
-        self._retention = retention
-        self._placement = placement
-        self._stopping = stopping
-        self._last_record = 0  # id of the last record of traits that was checked
+    database: Database
+    placement: Placement
+    stopping: threading.Event
+    retention: Retention = DEFAULT_RETENTION
+    # Id of the last record of traits that was checked.
+    _last_record: int = field(default=0, init=False)
 
     def run(self) -> None:
         """Delete old rows until the stop event is set."""
@@ -72,15 +67,15 @@ class Purger:
             # Conductors that start together do not purge together.
             return _INTERVAL * random.uniform(0.5, 1.5)
 
-        repeat(self.purge, 'Deleting old rows', choose_pause, self._stopping)
+        repeat(self.purge, 'Deleting old rows', choose_pause, self.stopping)
 
     def purge(self) -> None:
         """Delete old rows once.
 
         :raises CyborgError: the database or Placement does not answer
         """
-        read, write = self._database.read, self._database.write
-        retention, now = self._retention, read(clock.read_time_before, 0)
+        read, write = self.database.read, self.database.write
+        retention, now = self.retention, read(clock.read_time_before, 0)
 
         def delete(work: _DeletesRecords, days: float) -> int:
             return self._delete_records(work, now - timedelta(days))
@@ -117,8 +112,8 @@ class Purger:
     def _delete_records(self, delete: _DeletesRecords, before: datetime) -> int:
         """Delete all old records, a bounded number in each transaction."""
         total = 0
-        while not self._stopping.is_set():
-            count = self._database.write(delete, before)
+        while not self.stopping.is_set():
+            count = self.database.write(delete, before)
             total += count
             if count < MAX_DELETED:
                 break
@@ -130,12 +125,12 @@ class Purger:
         A sync deletes the record with the provider. It cannot do so if somebody else
         has deleted the provider, as Nova does with the tree of a compute node.
         """
-        records = self._database.read(
+        records = self.database.read(
             purging.list_unused_provider_traits, self._last_record, _MAX_PROVIDERS
         )
         self._last_record = records[-1][0] if len(records) == _MAX_PROVIDERS else 0
         deleted = [
-            uuid for _, uuid in records if not self._placement.find_provider(uuid)
+            uuid for _, uuid in records if not self.placement.find_provider(uuid)
         ]
-        self._database.write(providers.delete_unused_traits, deleted)
+        self.database.write(providers.delete_unused_traits, deleted)
         return len(deleted)

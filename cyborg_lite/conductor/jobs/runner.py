@@ -101,9 +101,9 @@ class JobAttempts:
         try:
             if job.expired:
                 return self._expire(handler, job, job.last_error or _OVERDUE)
-            self.metrics.count_attempt(job)
+            self.metrics.count_job('job_attempts', job)
             replacement = handler.run(job)
-            self.metrics.count_result(job, DONE)
+            self.metrics.count_job('job_results', job, DONE)
             return replacement
         except JobLost:
             self._record_lost_lease(job)
@@ -123,8 +123,11 @@ class JobAttempts:
         self, handler: Handler, job: Job, reason: CyborgError | str
     ) -> Job | None:
         delay = _choose_delay(job)
+        # Once per cause, a warning that a host or a service does not answer.
+        is_away = getattr(reason, 'code', None) == HTTPStatus.SERVICE_UNAVAILABLE
+        is_new = str(reason) != job.last_error
         LOG.log(
-            _choose_level(job, reason),
+            logging.WARNING if is_away and is_new else logging.INFO,
             'Job %s (%s) of %s postponed %d ms: %s',
             job.uuid,
             job.type,
@@ -136,7 +139,7 @@ class JobAttempts:
             overdue = self.database.write(queue.postpone_job, job, delay, reason)
             if overdue is not None:
                 return self._expire(handler, overdue, str(reason))
-            self.metrics.count_result(job, POSTPONED)
+            self.metrics.count_job('job_results', job, POSTPONED)
         except JobLost:
             self._record_lost_lease(job)
         except CyborgError as error:
@@ -152,7 +155,7 @@ class JobAttempts:
         LOG.error('Job %s (%s) failed: %s', job.uuid, job.type, reason)
         try:
             self.database.write(queue.fail_job, job, reason)
-            self.metrics.count_result(job, EXPIRED)
+            self.metrics.count_job('job_results', job, EXPIRED)
         except JobLost:
             self._record_lost_lease(job)
         except CyborgError as error:
@@ -165,7 +168,7 @@ class JobAttempts:
 
     def _expire(self, handler: Handler, job: Job, reason: str) -> Job | None:
         replacement = handler.expire(job, _CANCELLED if job.cancelled else reason)
-        self.metrics.count_result(job, EXPIRED)
+        self.metrics.count_job('job_results', job, EXPIRED)
         return replacement
 
     def _record_lost_lease(self, job: Job) -> None:
@@ -175,14 +178,7 @@ class JobAttempts:
             job.uuid,
             job.type,
         )
-        self.metrics.count_lost_lease(job)
-
-
-def _choose_level(job: Job, reason: CyborgError | str) -> int:
-    """Return WARNING for a host or a service that does not answer, once per cause."""
-    is_away = getattr(reason, 'code', None) == HTTPStatus.SERVICE_UNAVAILABLE
-    is_new = str(reason) != job.last_error
-    return logging.WARNING if is_away and is_new else logging.INFO
+        self.metrics.count_job('job_leases_lost', job)
 
 
 def _choose_delay(job: Job) -> int:

@@ -17,9 +17,13 @@ from prometheus_client import (
     generate_latest,
 )
 
-from cyborg_lite.conductor.metrics.database_metrics import build_collectors, name_kind
+from cyborg_lite.conductor.metrics.database_metrics import (
+    Families,
+    build_collectors,
+    name_kind,
+)
 from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.jobs.payloads import read_payload
+from cyborg_lite.db.jobs.queue import read_payload
 from cyborg_lite.model.jobs import Job, NovaEventPayload
 from cyborg_lite.model.operations import OperationKind
 from cyborg_lite.monitoring.serving import serve_metrics
@@ -36,38 +40,28 @@ POSTPONED: Final = 'put-off'
 EXPIRED: Final = 'expired'
 
 
+_COUNTERS: Final[Families] = {
+    'job_attempts': ('Attempts at jobs, by job type.', ('kind',)),
+    'job_results': ('Ended attempts at jobs, by result.', ('kind', 'result')),
+    'job_leases_lost': ('Jobs that another conductor has leased.', ('kind',)),
+    'nova_events': ('Events sent to Nova, by the code of its answer.', ('code',)),
+    'placement_calls': ('Calls of Placement.', ('method', 'status')),
+    'agent_heartbeats': ('Heartbeats of agents.', ()),
+    'refused_messages': ('Messages without a valid signature.', ('reason',)),
+    'audit_findings': ('Findings of audits; each audit counts again.', ('problem',)),
+    'notifications': ('Notifications for other services.', ('result',)),
+}
+
+
 class Metrics:
     """The metrics of one process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._attempts = self._add_counter(
-            'job_attempts', 'Attempts at jobs, by job type.', 'kind'
-        )
-        self._results = self._add_counter(
-            'job_results', 'Ended attempts at jobs, by result.', 'kind', 'result'
-        )
-        self._lost_leases = self._add_counter(
-            'job_leases_lost', 'Jobs that another conductor has leased.', 'kind'
-        )
-        self._nova_events = self._add_counter(
-            'nova_events', 'Events sent to Nova, by the code of its answer.', 'code'
-        )
-        self._placement_calls = self._add_counter(
-            'placement_calls', 'Calls of Placement.', 'method', 'status'
-        )
-        self._heartbeats = self._add_counter(
-            'agent_heartbeats', 'Heartbeats of agents.'
-        )
-        self._refused_messages = self._add_counter(
-            'refused_messages', 'Messages without a valid signature.', 'reason'
-        )
-        self._findings = self._add_counter(
-            'audit_findings', 'Findings of audits; each audit counts again.', 'problem'
-        )
-        self._notifications = self._add_counter(
-            'notifications', 'Notifications for other services.', 'result'
-        )
+        self._counters = {
+            name: Counter(f'cyborg_lite_{name}', text, labels, registry=self.registry)
+            for name, (text, labels) in _COUNTERS.items()
+        }
         self._bind_seconds = Histogram(
             'cyborg_lite_bind_seconds',
             'Time from the acceptance of a bind to its end.',
@@ -83,27 +77,20 @@ class Metrics:
             registry=self.registry,
         )
 
-    def _add_counter(self, name: str, documentation: str, *labels: str) -> Counter:
-        return Counter(
-            f'cyborg_lite_{name}', documentation, labels, registry=self.registry
-        )
-
     # --- counting ---
 
-    def count_attempt(self, job: Job) -> None:
-        """Count the start of an attempt at a job."""
-        self._attempts.labels(name_kind(job.type)).inc()
+    def count(self, name: str, *labels: str, number: int = 1) -> None:
+        """Count events.
 
-    def count_result(self, job: Job, result: str) -> None:
-        """Count the end of an attempt at a job.
-
-        :param result: DONE, POSTPONED or EXPIRED
+        :param name: of a counter, without the prefix of this service
+        :param labels: their values
         """
-        self._results.labels(name_kind(job.type), result).inc()
+        counter = self._counters[name]
+        (counter.labels(*labels) if labels else counter).inc(number)
 
-    def count_lost_lease(self, job: Job) -> None:
-        """Count a job that another conductor has leased during an attempt."""
-        self._lost_leases.labels(name_kind(job.type)).inc()
+    def count_job(self, name: str, job: Job, *labels: str) -> None:
+        """Count something that has happened to a job, whose type is the first label."""
+        self.count(name, name_kind(job.type), *labels)
 
     def observe_replacement(
         self, job: Job, replacement: Job | None, seconds: float
@@ -121,46 +108,12 @@ class Metrics:
         """Observe the duration of a stage of a bind, while the block runs."""
         return self._stage_seconds.labels(stage).time()
 
-    def count_nova_failure(self) -> None:
-        """Count a request for Nova that Nova did not answer."""
-        self._nova_events.labels('none').inc()
-
-    def count_nova_event(self, code: int | None) -> None:
-        """Count an event for Nova.
-
-        :param code: code of the answer; None: no Nova is configured
-        """
-        self._nova_events.labels('dropped' if code is None else str(code)).inc()
-
     def count_placement_call(self, method: str, status: int | None) -> None:
         """Count a call of Placement.
 
         :param status: HTTP status; None: Placement did not answer
         """
-        status_label = 'none' if status is None else str(status)
-        self._placement_calls.labels(method, status_label).inc()
-
-    def count_finding(self, problem: str) -> None:
-        """Count a finding of an audit."""
-        self._findings.labels(problem).inc()
-
-    def count_notifications(self, result: str, number: int) -> None:
-        """Count notifications for other services.
-
-        :param result: one of few
-        """
-        self._notifications.labels(result).inc(number)
-
-    def count_refused_message(self, reason: str) -> None:
-        """Count a message without a valid signature.
-
-        :param reason: one of few
-        """
-        self._refused_messages.labels(reason).inc()
-
-    def count_heartbeat(self) -> None:
-        """Count a heartbeat of an agent."""
-        self._heartbeats.inc()
+        self.count('placement_calls', method, 'none' if status is None else str(status))
 
     def observe_workers(self, workers: int, count_busy: Callable[[], int]) -> None:
         """Show the worker threads of the job runner.
@@ -180,9 +133,8 @@ class Metrics:
         self, database: Database, *, serves_each_device: bool = False
     ) -> None:
         """Add the job table and the devices, read from the database at each scrape."""
-        for collector in build_collectors(
-            database, serves_each_device=serves_each_device
-        ):
+        collectors = build_collectors(database, serves_each_device=serves_each_device)
+        for collector in collectors:
             self.registry.register(collector)
 
     def format_text(self) -> str:

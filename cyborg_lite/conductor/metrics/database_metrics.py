@@ -3,6 +3,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -101,24 +102,15 @@ _ATTENTION: Final[Families] = {
 }
 
 
+@dataclass(frozen=True, eq=False)
 class DatabaseCollector(Collector):
     """Metrics of one subject. All conductors serve the same values."""
 
-    def __init__(
-        self,
-        database: Database,
-        subject: str,
-        families: Families,
-        read: Callable[[Database], Samples],
-    ) -> None:
-        """Store the arguments.
-
-        :param subject: for messages, with a capital
-        :param read: yields the samples; raises ``CyborgError`` if the database does not
-            answer
-        """
-        self._database, self._subject = database, subject
-        self._families, self._read = families, read
+    database: Database
+    subject: str  # for messages, with a capital
+    families: Families
+    # Yields the samples; raises ``CyborgError`` if the database does not answer.
+    read: Callable[[Database], Samples]
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
         """Return the metrics without samples.
@@ -131,18 +123,18 @@ class DatabaseCollector(Collector):
         """Return the metrics, or nothing if the database does not answer."""
         families = self._create_families()
         try:
-            for name, labels, value in self._read(self._database):
+            for name, labels, value in self.read(self.database):
                 families[name].add_metric(labels, value)
         except CyborgError as error:
             # The other metrics matter most while the database is unreachable.
-            LOG.error('%s metrics omitted from a scrape: %s', self._subject, error.text)
+            LOG.error('%s metrics omitted from a scrape: %s', self.subject, error.text)
             return ()
         return families.values()
 
     def _create_families(self) -> dict[str, GaugeMetricFamily]:
         return {
             name: GaugeMetricFamily(f'cyborg_lite_{name}', text, labels=labels)
-            for name, (text, labels) in self._families.items()
+            for name, (text, labels) in self.families.items()
         }
 
 

@@ -23,7 +23,6 @@ from cyborg_lite.conductor.providers.sync import (
 )
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.jobs import JobLost
@@ -73,7 +72,7 @@ class HostSyncJobs:
             )
             if job is not None:
                 try:
-                    payload = read_payload(PlacementSyncPayload, job.payload)
+                    payload = queue.read_payload(PlacementSyncPayload, job.payload)
                     self._run(job, SyncMode(deep=payload.deep))
                     return
                 except JobLost:
@@ -97,10 +96,7 @@ class HostSyncJobs:
         raise HostSyncBusy(host=hostname)
 
     def _looks(self, hostname: str) -> Iterator[None]:
-        """Yield until the longest wait has passed, with pauses.
-
-        :raises HostSyncBusy: the longest wait has passed
-        """
+        """Yield until the longest wait has passed, with pauses."""
         end = time.monotonic() + _LONGEST_WAIT
         yield
         while time.monotonic() < end:
@@ -165,7 +161,7 @@ class ProviderRemovalHandler:
 
     def run(self, job: Job) -> None:
         """Delete the detached providers of the host of the job."""
-        hostname = read_payload(ProviderRemovalPayload, job.payload).hostname
+        hostname = queue.read_payload(ProviderRemovalPayload, job.payload).hostname
         self.sync_jobs.sync_in_mode(hostname, SyncMode(delete_detached=True))
         self.database.write(queue.finish_job, job)
 
@@ -195,10 +191,7 @@ class PlacementAuditScheduler:
         repeat(self.schedule, subject, lambda: _PERIOD, self.stopping)
 
     def schedule(self) -> None:
-        """Schedule the jobs of one period.
-
-        :raises CyborgError: the database does not answer
-        """
+        """Schedule the jobs of one period."""
         scheduled = self.database.write(providers.schedule_conflict_checks)
         if self.interval:
             scheduled += self.database.write(

@@ -168,10 +168,7 @@ class HostReader:
         return ''
 
     def _read(self, node: TreeNode) -> ActualProvider:
-        """Return a provider with its inventories and traits, from the cache if valid.
-
-        :raises PlacementConflict: the provider changed since the node was read
-        """
+        """Return a provider, its inventories and traits, from the cache if valid."""
         cached = self.cache.find(node)
         if cached is not None:
             return cached

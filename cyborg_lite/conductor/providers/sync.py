@@ -18,7 +18,6 @@ from cyborg_lite.conductor.providers.writing import (
 )
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import operations, queue
-from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.db.ownership import device_owners
 from cyborg_lite.db.providers import providers
 from cyborg_lite.errors.daemons import RemoteError
@@ -250,7 +249,6 @@ class PlacementSync:
 
 
 def _log_changes(changes: Iterable[ProviderChange]) -> None:
-    """Log the changes of each provider in one line."""
     descriptions: dict[str, list[str]] = {}  # by name of the provider
     for change in changes:
         descriptions.setdefault(change.name, []).append(change.description)
@@ -280,7 +278,7 @@ class PlacementSyncHandler:
 
     def run(self, job: Job) -> None:
         """Sync the host of the job."""
-        payload = read_payload(PlacementSyncPayload, job.payload)
+        payload = queue.read_payload(PlacementSyncPayload, job.payload)
         self.sync(job, SyncMode(deep=payload.deep))
 
     def sync(self, job: Job, mode: SyncMode) -> SyncResult:
@@ -292,7 +290,7 @@ class PlacementSyncHandler:
         :raises CyborgError: as ``PlacementSync.sync``
         :raises JobLost: this process has lost the lease
         """
-        hostname = read_payload(PlacementSyncPayload, job.payload).hostname
+        hostname = queue.read_payload(PlacementSyncPayload, job.payload).hostname
         self._record(job, operations.record_step, 'comparing-providers')
         # An earlier worker may have sent a write that arrives now.
         mode = replace(mode, fence=mode.fence or job.abandoned)

@@ -126,7 +126,11 @@ class ProviderWriter:
         for operation in operations:
             if operation.uuid in self._stopped:
                 continue
-            if isinstance(operation, SetInventories) and self._is_first(operation):
+            if (
+                isinstance(operation, SetInventories)
+                and operation.inventories
+                and not self._actual[operation.uuid].inventories
+            ):
                 unfilled.append(operation)
             else:
                 self._apply(operation)
@@ -135,10 +139,6 @@ class ProviderWriter:
             if len(batch) == 1 or not self._fill(batch):
                 for item in batch:
                     self._apply(item)
-
-    def _is_first(self, operation: SetInventories) -> bool:
-        before = self._actual[operation.uuid].inventories
-        return bool(operation.inventories) and not before
 
     def _apply(self, operation: Operation) -> None:
         try:
@@ -289,11 +289,7 @@ class ProviderWriter:
             self._record(operation.uuid, self._send(closed))
 
     def _handle_existing(self, operation: Operation) -> None:
-        """Handle a provider with the same uuid or name outside the tree of the host.
-
-        :raises PlacementConflict: the provider was created or deleted since the tree
-            was read
-        """
+        """Handle a provider with the same uuid or name outside the tree of the host."""
         uuid = operation.uuid
         if isinstance(operation, MoveProvider):
             # The other operations of the provider do not need the name.

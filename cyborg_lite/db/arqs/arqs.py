@@ -5,9 +5,9 @@ See binding.py and release.py for the state changes of ARQs, and history.py for 
 steps.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, Final, cast
@@ -71,6 +71,7 @@ from cyborg_lite.model.arqs.arqs import (
 )
 from cyborg_lite.model.hosts.services import ServiceState
 from cyborg_lite.model.inventory.host_report import HandleType
+from cyborg_lite.model.notifications import CREATED
 from cyborg_lite.model.profiles.device_profiles import Group
 from cyborg_lite.model.profiles.group_keys import add_image_properties
 from cyborg_lite.model.queries import SORT_KEYS, Query
@@ -244,24 +245,39 @@ def create_arqs(  # noqa: PLR0913  # all are keys of one call
     # ARQs of a disabled profile may only be bound to an instance that had it before.
     for_former_server = not profile.enabled
     if for_former_server:
-        _check_restorable(session, profile, profile_name, of_service)
+        may_restore = former_servers.has_former_servers(session, profile.id)
+        if not (of_service and may_restore):
+            raise DeviceProfileDisabled(name=profile_name)
     created_at = profile.current_time.replace(tzinfo=UTC)
-    units = [
-        (group, resource_class)
-        for group in _list_groups(profile, image_properties or {})
-        for resource_class in Group.parse(group.keys).requirements.unit_classes
-    ]
-    if not units:
+    rows, further = [], []  # columns of the record that the API shows, and the others
+    for index, (number, options, has_several) in enumerate(
+        _list_groups(profile, image_properties or {})
+    ):
+        keys = options[number]
+        for resource_class in Group.parse(keys).requirements.unit_classes:
+            row = {
+                'uuid': str(uuid4()),
+                'state': State.INITIAL,
+                'device_profile_name': profile.name,
+                'device_profile_group_id': index,
+                # A copy: later changes of the profile do not change the ARQ.
+                'device_profile_group': keys,
+                'alternative': number,
+                'project_id': project_id,
+                'created_at': created_at,
+            }
+            rows.append(row)
+            columns = {
+                'device_profile_id': profile.id,
+                'for_former_server': for_former_server,
+                'resource_class': resource_class,
+                'alternatives': options if has_several else None,
+            }
+            further.append({**row, **columns})
+    if not rows:
         raise EmptyDeviceProfile(name=profile_name)
-    rows = [
-        _new_row(profile.name, group, project_id, created_at) for group, _class in units
-    ]
-    common = {'device_profile_id': profile.id, 'for_former_server': for_former_server}
-    columns = [
-        {**common, 'resource_class': name, 'alternatives': group.alternatives}
-        for group, name in units
-    ]
-    _insert_arqs(session, rows, columns)
+    change(session, _CREATE, further)
+    outbox.add_arqs(session, Row.uuid.in_([row['uuid'] for row in rows]), CREATED)
     if profile.promise is not None:
         # Placement has the allocation that was promised. Nova does not say which.
         change(
@@ -283,52 +299,16 @@ def list_profile_groups(
     return *profile.groups, *chain.from_iterable(profile.alternatives or ())
 
 
-def _insert_arqs(
-    session: Session, rows: Sequence[dict[str, Any]], columns: Sequence[dict[str, Any]]
-) -> None:
-    """Insert ARQs.
-
-    :param rows: for each ARQ the columns of the record that the API shows
-    :param columns: for each ARQ the other columns
-    """
-    stored = [{**row, **further} for row, further in zip(rows, columns, strict=True)]
-    change(session, _CREATE, stored)
-    outbox.add_new_arqs(session, [row['uuid'] for row in rows])
-
-
-def _check_restorable(
-    session: Session, profile: Any, name: str, of_service: bool
-) -> None:
-    """Check that ARQs of a disabled profile may be created.
-
-    :param profile: the row of ``_PROFILE``
-    :param name: the name or former name that the client sent
-    :raises DeviceProfileDisabled: the caller is no service, or no former server had
-        accelerators of the profile
-    """
-    may_restore = former_servers.has_former_servers(session, profile.id)
-    if not (of_service and may_restore):
-        raise DeviceProfileDisabled(name=name)
-
-
-@dataclass(frozen=True, slots=True)
-class _NewGroup:
-    """A group of which an instance gets ARQs."""
-
-    index: int  # in the profile
-    keys: dict[str, str]
-    alternative: int  # index of the keys in the alternatives
-    alternatives: list[dict[str, str]] | None  # None: the group has none
-
-
 # Any: the row of ``_PROFILE``.
-def _list_groups(profile: Any, image_properties: Mapping[str, str]) -> list[_NewGroup]:
-    """Return the groups of the last choice of alternatives, with image properties.
+def _list_groups(
+    profile: Any, image_properties: Mapping[str, str]
+) -> Iterator[tuple[int, list[dict[str, str]], bool]]:
+    """Yield for each group the index of the last choice, and the alternatives.
 
     The former groups of a profile that was edited just now count as last alternatives.
+    The last element is False if the only alternative is the group itself.
     """
-    choice, groups = profile.choice or (), []
-    former = _list_former_groups(profile)
+    choice, former = profile.choice or (), _list_former_groups(profile)
     for index, group in enumerate(profile.groups):
         alternatives = profile.alternatives[index] if profile.alternatives else ()
         options = [
@@ -338,9 +318,7 @@ def _list_groups(profile: Any, image_properties: Mapping[str, str]) -> list[_New
         number = choice[index] if index < len(choice) else 0
         if number >= len(options):
             number = 0  # the profile has changed since
-        stored = options if alternatives or former is not None else None
-        groups.append(_NewGroup(index, options[number], number, stored))
-    return groups
+        yield number, options, bool(alternatives) or former is not None
 
 
 # Any: the row of ``_PROFILE``.
@@ -373,56 +351,22 @@ def _find_profile(session: Session, name: str, viewer: str | None) -> Any:
     return profile
 
 
-def _new_row(
-    profile_name: str, group: _NewGroup, project_id: str | None, created_at: datetime
-) -> dict[str, Any]:
-    return {
-        'uuid': str(uuid4()),
-        'state': State.INITIAL,
-        'device_profile_name': profile_name,
-        'device_profile_group_id': group.index,
-        # A copy: later changes of the profile do not change the ARQ.
-        'device_profile_group': group.keys,
-        'alternative': group.alternative,
-        'project_id': project_id,
-        'created_at': created_at,
-    }
-
-
 def list_arqs(session: Session, query: Query, scope: Scope) -> tuple[Arq, ...]:
-    """Return the ARQs that match the query, with their handles, in one SELECT.
-
-    :raises InvalidInput: an unknown filter, sort key or marker
-    """
-    instance = _find_only_instance(query)
-    if instance is not None and scope.project_id is None:
-        # A row that cannot be read is skipped below.
+    """Return the ARQs that match the query, with their handles, in one SELECT."""
+    instances = query.filters.get('instance_uuid', ())
+    is_only_filter = query == Query(filters={'instance_uuid': instances})
+    if len(instances) == 1 and is_only_filter and scope.project_id is None:
+        # A row that cannot be read is skipped below. The statement is built once.
         with suppress(ValueError, TypeError):
-            return _list_arqs_of_instance(session, instance)
+            if is_storable(instances[0]):
+                parameters = {'instance': instances[0]}
+                rows = session.connection().execute(_OF_INSTANCE, parameters).all()
+                return tuple(convert_rows(rows, Row, _ARQ.read))
     chosen, record = (
         (_WITH_DETAILS, _DETAILED_ARQ) if query.detailed else (_WITH_HANDLES, _ARQ)
     )
     collection = replace(_ARQS, visible=scope_filter(scope))
     return list_page(session, chosen, query, collection, record.read)
-
-
-def _find_only_instance(query: Query) -> str | None:
-    """Return the instance of a query for all ARQs of one; None: any other query."""
-    instances = query.filters.get('instance_uuid', ())
-    if len(instances) != 1 or query != Query(filters={'instance_uuid': instances}):
-        return None
-    return instances[0] if is_storable(instances[0]) else None
-
-
-def _list_arqs_of_instance(session: Session, instance: str) -> tuple[Arq, ...]:
-    """Return the ARQs of an instance. The statement is built once.
-
-    :raises ValueError: a row has an invalid value
-    :raises TypeError: a row has a value of another type
-    """
-    parameters = {'instance': instance}
-    rows = session.connection().execute(_OF_INSTANCE, parameters).all()
-    return tuple(convert_rows(rows, Row, _ARQ.read))
 
 
 def scope_filter(

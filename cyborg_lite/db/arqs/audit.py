@@ -21,7 +21,6 @@ from cyborg_lite.db.core.change import change
 from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import Arq, AttachHandle, Job
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.arqs.audit import (
     LEFTOVER_STATES,
@@ -97,7 +96,7 @@ def list_unreleased_handles(
         return ()
     binding = list_arqs_being_bound(session)
     releasing = {
-        read_payload(ReleasePayload, payload).handle_uuid
+        queue.read_payload(ReleasePayload, payload).handle_uuid
         for payload in _list_unfinished_payloads(session, OperationKind.RELEASE)
     }
     failed = _failed_release_jobs(session)
@@ -113,7 +112,7 @@ def list_arqs_being_bound(session: Session) -> frozenset[str]:
     return frozenset(
         uuid
         for payload in _list_unfinished_payloads(session, OperationKind.BIND)
-        for uuid in read_payload(BindPayload, payload).arq_uuids
+        for uuid in queue.read_payload(BindPayload, payload).arq_uuids
     )
 
 
@@ -128,12 +127,11 @@ def _list_unfinished_payloads(
 
 
 def _failed_release_jobs(session: Session) -> dict[str, str]:
-    """Return the uuids of failed release jobs, by uuid of the handle."""
     failed = select(Job.uuid, Job.payload).where(
         Job.kind == OperationKind.RELEASE, Job.state == JobState.FAILED
     )
     return {
-        read_payload(ReleasePayload, row.payload).handle_uuid: row.uuid
+        queue.read_payload(ReleasePayload, row.payload).handle_uuid: row.uuid
         for row in session.execute(failed)
     }
 

@@ -310,8 +310,6 @@ def _check_confirmed(session: Session, job: Job, prepared: PreparedBind) -> None
     """Check that the confirmed handles are exactly those that hosts must prepare.
 
     The caller has locked the ARQs.
-
-    :raises HandlesNotConfirmed: a handle is missing, or one is not of the bind
     """
     generation = read_bind_generation(job.payload)
     claimed = list_handles_of_bind(session, prepared.uuids, generation)

@@ -247,7 +247,10 @@ def claim_handles(
         them, or hosts are cleaning them
     :raises DatabaseQuarantined: instances may use handles that seem to be free
     """
-    _lock_arqs(session, arq_uuids, generation)
+    parameters = {'uuids': arq_uuids, GENERATION_PARAMETER: generation}
+    locked = session.connection().scalars(_LOCK, parameters).all()
+    if len(locked) < len(arq_uuids):
+        raise BindCancelled()
     targets = _list_targets(session, arq_uuids, allocated)
     with_handle = _targets_with_handle(targets)
     check_amounts(
@@ -293,16 +296,6 @@ def check_room(
                 f'of resource provider {provider}.'
             )
             raise NoFreeHandle(reason=reason)
-
-
-def _lock_arqs(session: Session, uuids: Sequence[str], generation: int) -> None:
-    """Lock the ARQs of a bind.
-
-    :raises BindCancelled: an ARQ is not being bound any more, or by a later bind
-    """
-    parameters = {'uuids': uuids, GENERATION_PARAMETER: generation}
-    if len(session.connection().scalars(_LOCK, parameters).all()) < len(uuids):
-        raise BindCancelled()
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,23 +350,20 @@ def _list_targets(
 
 # Any: the columns of _TARGETS.
 def _target(row: Any) -> _Target:
-    if row.deployable_id is None:
-        reason = f'No device of Cyborg is resource provider {row.device_rp_uuid}.'
-        raise NoFreeHandle(reason=reason)
-    if row.health == Health.GONE:
-        raise NoFreeHandle(reason=f'The device of {row.name} is gone.')
-    if row.health in CLOSED_HEALTH:
-        reason = f'The device of {row.name} is {row.health}: {row.health_reason}'
-        raise NoFreeHandle(reason=reason)
-    if row.quarantine:
-        reason = f'The device of {row.name} is quarantined: {row.quarantine}'
-        raise NoFreeHandle(reason=reason)
-    if row.conflict:
-        reason = f'Another service manages the device of {row.name}.'
-        raise NoFreeHandle(reason=reason)
-    if row.unusable_reason:
-        reason = f'{row.name} is not usable: {row.unusable_reason}'
-        raise NoFreeHandle(reason=reason)
+    device = f'The device of {row.name}'
+    reasons = {
+        f'No device of Cyborg is resource provider {row.device_rp_uuid}.': (
+            row.deployable_id is None
+        ),
+        f'{device} is gone.': row.health == Health.GONE,
+        f'{device} is {row.health}: {row.health_reason}': row.health in CLOSED_HEALTH,
+        f'{device} is quarantined: {row.quarantine}': row.quarantine,
+        f'Another service manages the device of {row.name}.': row.conflict,
+        f'{row.name} is not usable: {row.unusable_reason}': row.unusable_reason,
+    }
+    for reason, applies in reasons.items():
+        if applies:
+            raise NoFreeHandle(reason=reason)
     return _Target(
         row.uuid,
         row.device_rp_uuid,
@@ -392,22 +382,16 @@ def _target(row: Any) -> _Target:
     )
 
 
-def _count_handles(targets: Sequence[_Target]) -> int:
-    """Return the number of handles for targets of one group on one deployable."""
-    requirements = Group.parse(targets[0].group).requirements
-    return requirements.count_handles(len(targets))
-
-
 def _targets_with_handle(targets: Sequence[_Target]) -> tuple[_Target, ...]:
     """Return the targets that get a handle of their own: the oldest of each group."""
     by_group: dict[tuple[int, int], list[_Target]] = defaultdict(list)
     for target in targets:
         by_group[target.deployable_id, target.group_id].append(target)
-    return tuple(
-        target
-        for members in by_group.values()
-        for target in members[: _count_handles(members)]
-    )
+    served: list[_Target] = []
+    for members in by_group.values():
+        requirements = Group.parse(members[0].group).requirements
+        served += members[: requirements.count_handles(len(members))]
+    return tuple(served)
 
 
 def _lock_free_handles(

@@ -5,7 +5,7 @@ Under the locks of its ARQs and handles, a step writes nothing if any of them ha
 changed since it was planned.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -40,6 +40,7 @@ from cyborg_lite.model.devices.cleaning import (
     CleanState,
     state_after_use,
 )
+from cyborg_lite.model.notifications import CREATED
 from cyborg_lite.model.providers.providers import valid_symbol
 
 RECOVERED: Final = 'Recovered'
@@ -183,7 +184,7 @@ def _rebuild(session: Session, step: RecoveryStep) -> None:
         if arq.unit is not None:
             _give_unit(session, arq, arq.unit)
     uuids = [arq.uuid for arq in step.arqs]
-    outbox.add_new_arqs(session, uuids)
+    outbox.add_arqs(session, Arq.uuid.in_(uuids), CREATED)
     record_step(session, uuids, RECOVERED, Actor.CONDUCTOR)
     record_step(session, uuids, State.BOUND, Actor.CONDUCTOR)
 
@@ -212,19 +213,15 @@ def _build_rows(session: Session, step: RecoveryStep) -> list[dict[str, Any]]:
             'device_profile_group_id': arq.group_id,
             'device_profile_group': profile.groups[arq.group_id][arq.alternative],
             'alternative': arq.alternative,
-            'alternatives': _store_options(profile.groups[arq.group_id]),
+            'alternatives': [dict(keys) for keys in profile.groups[arq.group_id]]
+            if len(profile.groups[arq.group_id]) > 1
+            else None,
             'resource_class': arq.resource_class,
             'device_rp_uuid': arq.rp_uuid,
             'instance_slot': slot,
         }
         for slot, arq in enumerate(step.arqs)
     ]
-
-
-def _store_options(
-    options: Sequence[Mapping[str, str]],
-) -> list[dict[str, str]] | None:
-    return [dict(keys) for keys in options] if len(options) > 1 else None
 
 
 def _give_unit(session: Session, arq: RebuiltArq, unit: StoredUnit) -> None:

@@ -47,6 +47,7 @@ from cyborg_lite.model.devices.cleaning import (
 )
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.jobs import Job, NewJob
+from cyborg_lite.model.notifications import DELETED
 from cyborg_lite.model.operations import NewOperation, OperationKind, SubjectType
 
 _FOR_RELEASE: Final = (
@@ -73,6 +74,7 @@ _FREE: Final = (
     )
     .values(arq_uuid=None, preparing=False, clean_state=bindparam('state'))
 )
+_NO_INSTANCE: Final = {'instance_uuid': None, 'instance_slot': None, 'bound_at': None}
 _DELETE: Final = delete(Arq).where(Arq.uuid.in_(bindparam('uuids')))
 
 
@@ -108,11 +110,9 @@ def unbind_arqs(
             .values(
                 state=State.UNBOUND,
                 **NO_FAILURE,
+                **_NO_INSTANCE,
                 hostname=None,
                 device_rp_uuid=None,
-                instance_uuid=None,
-                instance_slot=None,
-                bound_at=None,
                 updated_at=now_utc(),
             ),
         )
@@ -214,9 +214,9 @@ def delete_abandoned_arq(session: Session, uuid: str, request_id: str | None) ->
 def release_arq(
     session: Session, uuid: str, state: State, request_id: str | None
 ) -> None:
-    """Release the handle of an ARQ that is not in use.
+    """Release the handle of an unused ARQ, whose row the caller has locked.
 
-    The caller has locked the row of the ARQ. An ARQ in state Deleting is deleted.
+    An ARQ in state Deleting is deleted.
     """
     if state is State.DELETING:
         delete_abandoned_arq(session, uuid, request_id)
@@ -230,7 +230,6 @@ def _lock_arqs(
     values: Mapping[str, Any],  # the parameters of the statement, of any type
     scope: Scope,
 ) -> Sequence[Any]:
-    """Lock the rows and return those in scope."""
     rows = session.connection().execute(statement, values)
     return [row for row in rows if scope.covers(row.project_id, row.instance_uuid)]
 
@@ -249,7 +248,7 @@ def _delete(
     deleting = {handle.arq_uuid for handle in handles}
     deleted = [uuid for uuid in uuids if uuid not in deleting]
     if deleted:
-        outbox.add_deletions(session, Arq.uuid.in_(deleted))
+        outbox.add_arqs(session, Arq.uuid.in_(deleted), DELETED)
         change(session, _DELETE, {'uuids': deleted})
     if deleting:
         # The ARQ leaves its instance at once: an instance that is evacuated gets new
@@ -258,13 +257,7 @@ def _delete(
             session,
             update(Arq)
             .where(Arq.uuid.in_(deleting))
-            .values(
-                state=State.DELETING,
-                instance_uuid=None,
-                instance_slot=None,
-                bound_at=None,
-                updated_at=now_utc(),
-            ),
+            .values(state=State.DELETING, **_NO_INSTANCE, updated_at=now_utc()),
         )
         record_step(session, deleting, State.DELETING, actor)
     return bool(deleting)
@@ -360,25 +353,17 @@ def record_release(session: Session, job: Job, handle: AllocatedHandle) -> None:
     """
     if _lock_owner(session, handle) is not None:
         _free(session, [handle])
-        _record_released(session, handle.arq_uuid)
+        owner = Arq.uuid == handle.arq_uuid
+        is_deleted = and_(owner, Arq.state == State.DELETING)
+        outbox.add_arqs(session, is_deleted, DELETED)
+        if not change(session, delete(Arq).where(is_deleted)):
+            failed = and_(owner, Arq.state == State.UNBIND_FAILED)
+            unbound = {'state': State.UNBOUND, **NO_FAILURE, 'updated_at': now_utc()}
+            change(session, update(Arq).where(failed).values(**unbound))
+            record_step(session, [handle.arq_uuid], RELEASED, Actor.AGENT)
     # Any sync of the host that ran during the release has reserved the handle.
     queue.add_job(session, queue.placement_sync_job(handle.hostname, job.request_id))
     queue.finish_job(session, job)
-
-
-def _record_released(session: Session, arq_uuid: str) -> None:
-    owner = Arq.uuid == arq_uuid
-    is_deleted = and_(owner, Arq.state == State.DELETING)
-    outbox.add_deletions(session, is_deleted)
-    if not change(session, delete(Arq).where(is_deleted)):
-        failed = and_(owner, Arq.state == State.UNBIND_FAILED)
-        unbound = {
-            'state': State.UNBOUND,
-            **NO_FAILURE,
-            'updated_at': now_utc(),
-        }
-        change(session, update(Arq).where(failed).values(**unbound))
-        record_step(session, [arq_uuid], RELEASED, Actor.AGENT)
 
 
 def _lock_owner(session: Session, handle: AllocatedHandle) -> State | None:

@@ -98,7 +98,6 @@ def _literal(moment: int) -> ColumnElement[int]:
 
 # Any: a class of `tables`; columns of several types.
 def _select(table: Any, query: UsageQuery, *times: Any) -> Select[*tuple[Any, ...]]:
-    """Return a SELECT of the periods of the projects of a query."""
     statement: Select[*tuple[Any, ...]] = select(
         *(getattr(table, name) for name in _NAMES), *times
     )

@@ -32,14 +32,13 @@ from cyborg_lite.db.devices import hold
 from cyborg_lite.db.inventory import agents, device_events, reports
 from cyborg_lite.db.inventory.handles import GENERATION_PARAMETER, IS_CURRENT_BIND
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.devices import DeployableInUse, DeployableNotFound
 from cyborg_lite.model.bitstreams import bitstreams
 from cyborg_lite.model.bitstreams.bitstreams import Bitstream
 from cyborg_lite.model.bitstreams.choice import RegionProperties, read_region_properties
 from cyborg_lite.model.devices.cleaning import CleanState
-from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
+from cyborg_lite.model.devices.events import DeviceEventKind
 from cyborg_lite.model.inventory.facts import name_suffix
 from cyborg_lite.model.inventory.host_report import Device
 from cyborg_lite.model.jobs import Job, NewJob, Owner, ProgramPayload
@@ -259,7 +258,7 @@ def begin_load(
     if hold.is_changing(session, [region.device_id]):
         reason = 'the mode or the configuration of its device is being changed.'
         raise DeployableInUse(uuid=region.uuid, reason=reason)
-    payload = read_payload(ProgramPayload, job.payload)
+    payload = queue.read_payload(ProgramPayload, job.payload)
     affected = _affected_deployables(region, payload.is_shell)
     handles = AttachHandle.deployable_id.in_(affected)
     is_free = AttachHandle.arq_uuid.is_(None), AttachHandle.preparing.is_(False)
@@ -275,37 +274,29 @@ def begin_load(
     if loaded not in (None, session.scalar(deployable) or ''):
         reason = 'another image has been loaded meanwhile.'
         raise DeployableInUse(uuid=region.uuid, reason=reason)
-    details = EventDetails(value=payload.image_uuid)
-    _add_event(session, region.uuid, DeviceEventKind.PROGRAMMING_STARTED, details)
+    kind = DeviceEventKind.PROGRAMMING_STARTED
+    _add_event(session, region.uuid, kind, value=payload.image_uuid)
     return queue.add_running_job(session, job, owner)
 
 
 def end_load(
-    session: Session, region: StoredRegion, job: Job, failure: CyborgError | None
+    session: Session, region: StoredRegion | None, job: Job, failure: CyborgError | None
 ) -> None:
     """Finish the job of a load; ARQs can claim the handles of the region again.
 
+    :param region: None: its deployable does not exist any more
     :param failure: why the load failed; None: it succeeded
     """
-    whole_card = read_payload(ProgramPayload, job.payload).is_shell
-    affected = _affected_deployables(region, whole_card)
-    handles = AttachHandle.deployable_id.in_(affected)
-    reserved = update(AttachHandle).where(handles, AttachHandle.arq_uuid.is_(None))
-    change(session, reserved.values(preparing=False))
-    end_load_without_region(session, job, failure)
-
-
-def end_load_without_region(
-    session: Session, job: Job, failure: CyborgError | None
-) -> None:
-    """Finish the job of a load whose deployable does not exist any more.
-
-    :param failure: why the load failed; None: it succeeded
-    """
+    payload = queue.read_payload(ProgramPayload, job.payload)
+    if region is not None:
+        affected = _affected_deployables(region, payload.is_shell)
+        handles = AttachHandle.deployable_id.in_(affected)
+        reserved = update(AttachHandle).where(handles, AttachHandle.arq_uuid.is_(None))
+        change(session, reserved.values(preparing=False))
     if failure is not None:
-        deployable = read_payload(ProgramPayload, job.payload).deployable_uuid
-        details = EventDetails(reason=failure.text[:REASON_MAX_LENGTH])
-        _add_event(session, deployable, DeviceEventKind.PROGRAMMING_FAILED, details)
+        reason, kind = failure.text, DeviceEventKind.PROGRAMMING_FAILED
+        reason = reason[:REASON_MAX_LENGTH]
+        _add_event(session, payload.deployable_uuid, kind, reason=reason)
     queue.finish_job(session, job, failure)
 
 
@@ -317,9 +308,15 @@ def record_load(
     :param card: the card as its host reports it after the load
     """
     reports.store_card(session, region.hostname, card)
-    _record_image(session, region, bitstream)
+    is_device, value = DeviceRow.id == region.device_id, bitstream.image_id or ''
+    kind = DeviceEventKind.PROGRAMMED
+    device_events.add_events(session, is_device, kind, unit=region.suffix, value=value)
     if bitstream.is_shell:
-        _clear_card(session, region.device_id)
+        # A shell resets all regions.
+        of_card = Deployable.device_id == region.device_id
+        change(session, update(Deployable).where(of_card).values(bitstream_id=None))
+        loaded_regions.delete_regions_of_card(session, region.device_id)
+        _delete_image_attributes(session, of_card)
         queue.add_job(session, queue.placement_sync_job(region.hostname))
         return
     image = {'bitstream_id': bitstream.image_id}
@@ -342,13 +339,6 @@ def record_load(
         },
     )
     queue.add_job(session, queue.placement_sync_job(region.hostname))
-
-
-def _record_image(session: Session, region: StoredRegion, bitstream: Bitstream) -> None:
-    details = EventDetails(unit=region.suffix, value=bitstream.image_id or '')
-    is_device = DeviceRow.id == region.device_id
-    kind = DeviceEventKind.PROGRAMMED
-    device_events.add_events(session, is_device, kind, details)
 
 
 def mark_region_unusable(session: Session, region: StoredRegion, reason: str) -> None:
@@ -377,14 +367,6 @@ def _has_bitstream_of(region: StoredRegion) -> ColumnElement[bool]:
     return Deployable.device_id == region.device_id
 
 
-def _clear_card(session: Session, device_id: int) -> None:
-    """Delete the bitstreams of all regions, because a shell has reset them."""
-    deployables = Deployable.device_id == device_id
-    change(session, update(Deployable).where(deployables).values(bitstream_id=None))
-    loaded_regions.delete_regions_of_card(session, device_id)
-    _delete_image_attributes(session, deployables)
-
-
 def _delete_image_attributes(session: Session, condition: ColumnElement[bool]) -> None:
     """Delete the attributes that describe images.
 
@@ -399,7 +381,6 @@ def _delete_image_attributes(session: Session, condition: ColumnElement[bool]) -
 def _store_image_attributes(
     session: Session, deployable_id: int, attributes: Mapping[str, str]
 ) -> None:
-    """Replace the attributes that describe the image of a deployable."""
     of_deployable = Attribute.deployable_id == deployable_id
     of_image = Attribute.key.in_(_IMAGE_KEYS)
     change(session, delete(Attribute).where(of_deployable, of_image))
@@ -422,8 +403,8 @@ def _store_image_attributes(
 
 
 def _add_event(
-    session: Session, deployable: str, kind: DeviceEventKind, details: EventDetails
+    session: Session, deployable: str, kind: DeviceEventKind, **details: str
 ) -> None:
     device = select(Deployable.device_id).where(Deployable.uuid == deployable)
     is_device = DeviceRow.id == device.scalar_subquery()
-    device_events.add_events(session, is_device, kind, details)
+    device_events.add_events(session, is_device, kind, **details)

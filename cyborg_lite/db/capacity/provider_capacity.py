@@ -214,7 +214,6 @@ def _list_traits(
     active: Sequence[Selector],
     loadable: Mapping[str, Sequence[str]],
 ) -> frozenset[str]:
-    """Return the traits of the driver, and those of the selectors that match."""
     reported = row.traits if isinstance(row.traits, list) else ()
     traits = frozenset(valid_symbol(str(trait)) for trait in reported) | {OWNER_CYBORG}
     traits |= selectors.list_taints(row.health)

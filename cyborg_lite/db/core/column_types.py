@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, DateTime, Integer, Text, TypeDecorator
+from sqlalchemy import BigInteger, DateTime, Integer, TypeDecorator
 from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Dialect
 
@@ -31,9 +31,6 @@ MYSQL_OPTIONS: Final = {
 # Ids of tables that grow with each bind. SQLite generates ids only for columns of type
 # INTEGER, which have 64 bits there.
 BIG: Final = BigInteger().with_variant(Integer, 'sqlite')
-
-# A text of MySQL has at most 64 kB.
-LONG_TEXT: Final = Text().with_variant(mysql.MEDIUMTEXT(), 'mysql')
 
 
 class UtcDateTime(TypeDecorator[datetime]):

@@ -11,7 +11,7 @@ from typing import Final
 import alembic.command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from alembic.script import Script, ScriptDirectory
+from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from oslo_db.sqlalchemy import engines
 from sqlalchemy import Connection, event, text
@@ -65,10 +65,7 @@ def upgrade(connection: str, revision: str = 'head') -> None:
 
 
 def _lock(connected: Connection) -> None:
-    """Wait for the other calls; the end of the connection releases the lock.
-
-    :raises Conflict: MariaDB or MySQL has not given the lock in time
-    """
+    """Wait for the other calls; the end of the connection releases the lock."""
     dialect = connected.dialect.name
     if dialect not in _LOCK_STATEMENTS:
         return
@@ -125,11 +122,6 @@ def _list_pending(current: str) -> list[Revision]:
     return revisions[numbers.index(current) + 1 :] if current in numbers else []
 
 
-def _read_phase(script: Script) -> Phase:
-    """Return the phase that a revision declares; without one, it only adds."""
-    return Phase(getattr(script.module, 'phase', Phase.EXPAND))
-
-
 def head_revision() -> str:
     """Return the newest revision."""
     return ScriptDirectory.from_config(_config()).get_current_head() or ''
@@ -139,7 +131,12 @@ def list_revisions() -> tuple[Revision, ...]:
     """Return all revisions, oldest first."""
     scripts = ScriptDirectory.from_config(_config())
     revisions = [
-        Revision(script.revision, script.doc, script.is_head, _read_phase(script))
+        Revision(
+            script.revision,
+            script.doc,
+            script.is_head,
+            Phase(getattr(script.module, 'phase', Phase.EXPAND)),  # default: it adds
+        )
         for script in scripts.walk_revisions()
     ]
     return tuple(reversed(revisions))

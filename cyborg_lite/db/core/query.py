@@ -3,6 +3,9 @@
 
 A row with an invalid value must not make its whole collection unreadable. Such a row is
 left out of the page, and the log names it.
+
+A function that takes a query raises ``InvalidInput`` for an unknown filter, sort key or
+marker.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -211,7 +214,6 @@ def _order(
 def _is_after_marker(
     key: InstrumentedAttribute[Any] | None, mark: Any, table: Any, descending: bool
 ) -> ColumnElement[bool]:
-    """Return SQL that is true for rows after the row of the marker."""
     newer: ColumnElement[bool] = (
         table.id < mark.id if descending else table.id > mark.id
     )
@@ -229,7 +231,6 @@ def _is_after_marker(
 def _is_after_cursor(
     key: InstrumentedAttribute[Any] | None, query: Query, collection: Collection
 ) -> ColumnElement[bool]:
-    """Return SQL that is true for rows after the position of the cursor."""
     cursor = _parse_cursor(query, collection)
     number = collection.table.id
     newer: ColumnElement[bool] = (
@@ -250,11 +251,7 @@ def _is_after_cursor(
 
 
 def _parse_cursor(query: Query, collection: Collection) -> Cursor:
-    """Return the cursor of the query.
-
-    :raises InvalidInput: it is malformed, or of another collection, sort key or
-        direction
-    """
+    """Return the cursor of the query."""
     cursor = cursors.decode(query.cursor or '')
     position = (cursor.collection, cursor.sort_key, cursor.descending)
     expected = (collection.table.__tablename__, query.sort_key, query.descending)
@@ -269,10 +266,7 @@ def _parse_cursor(query: Query, collection: Collection) -> Cursor:
 
 # Any: a type of SQLAlchemy; a value of the column.
 def _parse_position(kind: Any, value: cursors.Value) -> Any:
-    """Return the value of a cursor as a value of its column.
-
-    :raises InvalidInput: the column cannot have the value
-    """
+    """Return the value of a cursor as a value of its column."""
     if value is None:
         return None
     if isinstance(kind, UtcDateTime):

@@ -6,7 +6,7 @@ here needs a new revision in ``alembic/versions``. Tests compare both schemas.
 """
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     JSON,
@@ -22,7 +22,7 @@ from sqlalchemy import (
     and_,
     text,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 
 from cyborg_lite.db.core.column_types import (
     BIG,
@@ -31,6 +31,14 @@ from cyborg_lite.db.core.column_types import (
     UtcDateTime,
 )
 from cyborg_lite.model.hosts.services import AGENT
+
+_NULL_JSON: Final = JSON(none_as_null=True)
+
+
+# Any: options of `mapped_column`.
+def _part_of(table: str, **options: Any) -> MappedColumn[int]:
+    """Return a reference to the row with which a row is deleted."""
+    return mapped_column(ForeignKey(f'{table}.id', ondelete='CASCADE'), **options)
 
 
 def now() -> datetime:
@@ -171,12 +179,10 @@ class Deployable(_Identified, _Timed, Base):
     driver_name: Mapped[str | None] = mapped_column(String(64))
     bitstream_id: Mapped[str | None] = mapped_column(String(36))
     # What selectors compare; see model/inventory/typed_attributes.py. NULL: none.
-    typed_attributes: Mapped[list[dict[str, str]] | None] = mapped_column(
-        JSON(none_as_null=True)
-    )
+    typed_attributes: Mapped[list[dict[str, str]] | None] = mapped_column(_NULL_JSON)
     # Names of the attributes of bitstreams that the conductor found to fit; see
     # model/profiles/selector_keys.py. NULL: none.
-    loadable: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
+    loadable: Mapped[list[str] | None] = mapped_column(_NULL_JSON)
 
 
 class LoadedRegion(Base):
@@ -188,9 +194,7 @@ class LoadedRegion(Base):
 
     __tablename__ = 'loaded_regions'
 
-    deployable_id: Mapped[int] = mapped_column(
-        ForeignKey('deployables.id', ondelete='CASCADE'), unique=True
-    )
+    deployable_id: Mapped[int] = _part_of('deployables', unique=True)
     bitstream: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     # A bind loaded the bitstream. The release loads the previous one again.
     changed_by_bind: Mapped[bool] = mapped_column(default=False)
@@ -267,14 +271,10 @@ class DeviceProfile(_Identified, _Timed, _Numbered, Base):
     enabled: Mapped[bool] = mapped_column(default=True)
     is_public: Mapped[bool] = mapped_column(default=True)
     # For each group the groups that may be used instead. NULL: no group has any.
-    alternatives: Mapped[list[list[dict[str, str]]] | None] = mapped_column(
-        JSON(none_as_null=True)
-    )
+    alternatives: Mapped[list[list[dict[str, str]]] | None] = mapped_column(_NULL_JSON)
     # The groups before their last change, and the time of it. Nova may have scheduled
     # instances by them whose ARQs it creates now.
-    former_groups: Mapped[list[dict[str, str]] | None] = mapped_column(
-        JSON(none_as_null=True)
-    )
+    former_groups: Mapped[list[dict[str, str]] | None] = mapped_column(_NULL_JSON)
     groups_changed_at: Mapped[datetime | None]
 
 
@@ -286,9 +286,7 @@ class ProfileChoice(Base):
 
     __tablename__ = 'profile_choices'
 
-    device_profile_id: Mapped[int] = mapped_column(
-        ForeignKey('device_profiles.id', ondelete='CASCADE'), unique=True
-    )
+    device_profile_id: Mapped[int] = _part_of('device_profiles', unique=True)
     choice: Mapped[list[int]] = mapped_column(JSON)  # the index for each group
     chosen_at: Mapped[int] = mapped_column(BigInteger)  # ms of the database clock
 
@@ -298,10 +296,7 @@ class ProfilePromise(Base):
 
     __tablename__ = 'profile_promises'
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    device_profile_id: Mapped[int] = mapped_column(
-        ForeignKey('device_profiles.id', ondelete='CASCADE'), index=True
-    )
+    device_profile_id: Mapped[int] = _part_of('device_profiles', index=True)
     choice: Mapped[list[int]] = mapped_column(JSON)  # the index for each group
     promised_at: Mapped[int] = mapped_column(BigInteger)  # ms of the database clock
 
@@ -316,9 +311,7 @@ class DeviceProfileName(Base):
     __tablename__ = 'device_profile_names'
 
     name: Mapped[str] = mapped_column(String(255), unique=True)
-    device_profile_id: Mapped[int] = mapped_column(
-        ForeignKey('device_profiles.id', ondelete='CASCADE'), index=True
-    )
+    device_profile_id: Mapped[int] = _part_of('device_profiles', index=True)
 
 
 class DeviceProfileAccess(Base):
@@ -327,9 +320,7 @@ class DeviceProfileAccess(Base):
     __tablename__ = 'device_profile_access'
     __table_args__ = (UniqueConstraint('device_profile_id', 'project_id'),)
 
-    device_profile_id: Mapped[int] = mapped_column(
-        ForeignKey('device_profiles.id', ondelete='CASCADE')
-    )
+    device_profile_id: Mapped[int] = _part_of('device_profiles')
     project_id: Mapped[str] = mapped_column(String(64))
 
 
@@ -344,9 +335,7 @@ class FormerServer(Base):
     __table_args__ = (UniqueConstraint('instance_uuid', 'device_profile_id'),)
 
     instance_uuid: Mapped[str] = mapped_column(String(36))
-    device_profile_id: Mapped[int] = mapped_column(
-        ForeignKey('device_profiles.id', ondelete='CASCADE'), index=True
-    )
+    device_profile_id: Mapped[int] = _part_of('device_profiles', index=True)
     released_at: Mapped[datetime] = mapped_column(default=now)
 
 
@@ -385,9 +374,7 @@ class Arq(_Identified, _Timed, Base):
     bound_at: Mapped[int | None] = mapped_column(BigInteger)
     # The groups of which the ARQ may request a unit, in order of preference;
     # `device_profile_group` is one of them. NULL: it is the only group.
-    alternatives: Mapped[list[dict[str, str]] | None] = mapped_column(
-        JSON(none_as_null=True)
-    )
+    alternatives: Mapped[list[dict[str, str]] | None] = mapped_column(_NULL_JSON)
     # Index of `device_profile_group` in `alternatives`.
     alternative: Mapped[int] = mapped_column(Integer, default=0)
 
@@ -454,9 +441,7 @@ class Cleaning(_Identified, Base):
     __tablename__ = 'cleanings'
 
     id: Mapped[int] = mapped_column(BIG, primary_key=True)
-    device_id: Mapped[int] = mapped_column(
-        ForeignKey('devices.id', ondelete='CASCADE'), index=True
-    )
+    device_id: Mapped[int] = _part_of('devices', index=True)
     # No foreign key: the record stays if the handle is deleted.
     handle_uuid: Mapped[str] = mapped_column(String(36), index=True)
     unit: Mapped[str] = mapped_column(String(128))  # key of the handle
@@ -476,9 +461,7 @@ class Reconfiguration(_Identified, Base):
     __tablename__ = 'reconfigurations'
 
     id: Mapped[int] = mapped_column(BIG, primary_key=True)
-    device_id: Mapped[int] = mapped_column(
-        ForeignKey('devices.id', ondelete='CASCADE'), index=True
-    )
+    device_id: Mapped[int] = _part_of('devices', index=True)
     hardware_set: Mapped[str] = mapped_column(String(64))
     settings: Mapped[dict[str, Any]] = mapped_column(JSON)
     # Ids of the devices that the change holds; empty: it has not begun.
@@ -561,7 +544,7 @@ class Operation(_Identified, _Timed, Base):
     steps: Mapped[list[dict[str, str]]] = mapped_column(JSON, default=list)
     reason: Mapped[str] = mapped_column(String(255), default='')
     error_code: Mapped[str | None] = mapped_column(String(64))
-    result: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    result: Mapped[dict[str, Any] | None] = mapped_column(_NULL_JSON)
     # The numbers of its jobs: all, and those that have not ended.
     jobs: Mapped[int] = mapped_column(default=0)
     pending: Mapped[int] = mapped_column(default=0)

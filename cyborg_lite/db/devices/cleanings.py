@@ -53,7 +53,6 @@ from cyborg_lite.db.devices import hold
 from cyborg_lite.db.inventory import device_events, reports
 from cyborg_lite.db.inventory.handles import HANDLE_FIELDS
 from cyborg_lite.db.jobs import operations, queue
-from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.devices import CleaningRefused, DeviceNotFound
 from cyborg_lite.errors.drivers import DeviceBusy
 from cyborg_lite.model.devices.cleaning import (
@@ -76,7 +75,7 @@ from cyborg_lite.model.devices.cleaning import (
     merge_results,
 )
 from cyborg_lite.model.devices.devices import AllocatedHandle
-from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
+from cyborg_lite.model.devices.events import DeviceEventKind
 from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.jobs import CleanPayload, Job
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
@@ -146,7 +145,7 @@ def begin_cleaning(session: Session, job: Job) -> CleanWork | None:
     :returns: None if the unit need not be cleaned any more
     :raises DeviceBusy: a job changes the device; the call may be repeated
     """
-    payload = read_payload(CleanPayload, job.payload)
+    payload = queue.read_payload(CleanPayload, job.payload)
     queue.record_job_step(session, job, job.step)
     row = session.execute(
         _UNITS.where(AttachHandle.uuid == payload.handle_uuid, _DIRTY)
@@ -228,21 +227,17 @@ def record_clean(
         return
     state = CleanState.NEEDS_BITSTREAM if keeps_logic else CleanState.CLEAN
     _set_state(session, _is_same(handle), state)
-    _forget_bitstream(session, handle)
-    device = _device_of(work)
-    _add_event(session, device, handle.key, DeviceEventKind.CLEANED)
-    _follow(session, handle)
-    queue.finish_job(session, job)
-
-
-def _forget_bitstream(session: Session, handle: AllocatedHandle) -> None:
-    """Store that the content of a region is unknown, so that the next bind loads it."""
+    # The content of the region is unknown, so that the next bind loads it.
     of_unit = AttachHandle.uuid == handle.uuid
     region = session.scalar(select(AttachHandle.deployable_id).where(of_unit))
     content = update(LoadedRegion).where(LoadedRegion.deployable_id == region)
     change(session, content.values(bitstream=null()))
     deployable = update(Deployable).where(Deployable.id == region)
     change(session, deployable.values(bitstream_id=None))
+    device = _device_of(work)
+    _add_event(session, device, handle.key, DeviceEventKind.CLEANED)
+    _follow(session, handle)
+    queue.finish_job(session, job)
 
 
 def record_clean_failure(
@@ -271,12 +266,11 @@ def record_clean_failure(
 def _add_event(
     session: Session, device_id: Any, unit: str, kind: DeviceEventKind, reason: str = ''
 ) -> None:
-    details = EventDetails(unit=unit, reason=reason)
-    device_events.add_events(session, Device.id == device_id, kind, details)
+    is_device = Device.id == device_id
+    device_events.add_events(session, is_device, kind, unit=unit, reason=reason)
 
 
 def _device_of(work: CleanWork) -> ScalarSelect[int]:
-    """Return SQL for the id of the device of a cleaning run."""
     record = select(Cleaning.device_id).where(Cleaning.uuid == work.record_uuid)
     return record.scalar_subquery()
 
@@ -315,7 +309,9 @@ def _store_steps(
     columns = dict(values)
     if progress is not None:
         results = merge_results(work.stored, progress.results)
-        columns['steps'] = codec.dump(tuple(map(_limit_error, results)))
+        columns['steps'] = codec.dump(
+            tuple(replace(r, error=r.error[:REASON_MAX_LENGTH]) for r in results)
+        )
     if progress is not None and progress.steps:
         columns['step_count'] = len(progress.steps)
         earlier_steps = {item.name for item in work.stored}
@@ -325,10 +321,6 @@ def _store_steps(
                 operations.record_step(session, job.operations, item.name, percent)
     record = Cleaning.uuid == work.record_uuid
     change(session, update(Cleaning).where(record).values(**columns))
-
-
-def _limit_error(result: CleanStepResult) -> CleanStepResult:
-    return replace(result, error=result.error[:REASON_MAX_LENGTH])
 
 
 # Any: JSON that this module has written.
@@ -471,7 +463,6 @@ def accept_units(session: Session, selection: UnitSelection, actor: str) -> int:
 def _lock_waiting(
     session: Session, selection: UnitSelection, action: str
 ) -> Sequence[AnyRow]:
-    """Lock and return the selected units that wait for an operator."""
     uuid, selected = selection.device_uuid, _select_units(session, selection)
     states = (*OPERATOR_STATES, CleanState.NEEDS_BITSTREAM)
     waiting = selected.where(AttachHandle.clean_state.in_(states))
@@ -487,7 +478,6 @@ def _lock_waiting(
 def _select_units(
     session: Session, selection: UnitSelection
 ) -> Select[*tuple[Any, ...]]:
-    """Return a SELECT of units of a device."""
     uuid = selection.device_uuid
     if session.scalar(select(Device.id).where(Device.uuid == uuid)) is None:
         raise DeviceNotFound(uuid=uuid)

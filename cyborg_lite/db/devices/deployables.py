@@ -80,8 +80,6 @@ def list_deployables(session: Session, query: Query) -> tuple[DeployableRecord, 
     """Return the deployables that match the query, with attributes, in two SELECTs.
 
     A brief query takes one SELECT and returns no attributes.
-
-    :raises InvalidInput: an unknown filter, sort key or marker
     """
 
     def read(page: Query) -> ConvertibleRows[DeployableRecord]:

@@ -57,7 +57,7 @@ from cyborg_lite.errors.devices import DeviceInUse, DeviceNotFound
 from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES, State
 from cyborg_lite.model.attention import AttentionItem, AttentionKind
 from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
-from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
+from cyborg_lite.model.devices.events import DeviceEventKind
 from cyborg_lite.model.devices.telemetry import Usage
 from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, Health
 from cyborg_lite.model.operations import OperationKind, SubjectType
@@ -101,31 +101,29 @@ def _render_board(text: str | None) -> str | None:
     return json.dumps(board) if board else None
 
 
-# Any: JSON.
-def _read_usage(telemetry: Any) -> Usage | None:
-    return None if telemetry is None else codec.load(Usage, telemetry)
-
-
 _DEVICE: Final = Record(
     DeviceRecord,
     Row,
     std_board_info=From(_render_board, cast(Row.std_board_info, Text)),
     health=SHOWN_HEALTH,
     health_reason=SHOWN_HEALTH_REASON,
-    usage=From(_read_usage, Row.telemetry),
+    usage=From(
+        lambda data: None if data is None else codec.load(Usage, data), Row.telemetry
+    ),
     usage_at=Row.telemetry_at,
 )
 
 
 def list_devices(session: Session, query: Query) -> tuple[DeviceRecord, ...]:
-    """Return the devices that match the query, in one SELECT; two if it is detailed.
-
-    :raises InvalidInput: an unknown filter, sort key or marker
-    """
+    """Return the devices that match the query, in one SELECT; two if it is detailed."""
 
     def read(page: Query) -> ConvertibleRows[DeviceRecord]:
         rows = select_page(session, _DEVICE.select(), page, _DEVICES)
-        arqs = _arqs_by_device(session, page) if rows and page.detailed else {}
+        arqs: Mapping[int, Sequence[str]] = {}
+        if rows and page.detailed:
+            # A subquery: a list of all ids may exceed the limits of the database.
+            ids = apply_query(select(Row.id), page, _DEVICES).subquery()
+            arqs = list_owners(session, Row.id, Row.id.in_(select(ids.c.id)))
         return rows, lambda row: _DEVICE.read(row, arqs=tuple(arqs.get(row.row_id, ())))
 
     return fill_page(query, _DEVICES, read)
@@ -136,15 +134,6 @@ def count_devices(session: Session) -> Mapping[tuple[str, str], int]:
     keys = Row.model, SHOWN_HEALTH.label('health')
     rows = session.execute(select(*keys, func.count()).group_by(*keys))
     return {(model, health): number for model, health, number in rows}
-
-
-def _arqs_by_device(session: Session, query: Query) -> Mapping[int, Sequence[str]]:
-    """Return the ARQs that own handles, by id of the device.
-
-    A subquery, because a list of all ids may exceed the limits of the database.
-    """
-    ids = apply_query(select(Row.id), query, _DEVICES).subquery()
-    return list_owners(session, Row.id, Row.id.in_(select(ids.c.id)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +172,9 @@ def set_device_status(
     if (previous.status, previous.reason) != (status, reason):
         values = {'status': status, 'status_reason': reason, 'updated_at': now()}
         change(session, update(Row).where(Row.uuid == uuid).values(**values))
-        details = EventDetails(value=status.value, reason=reason)
-        kind = DeviceEventKind.STATUS_CHANGED
-        device_events.add_events(session, Row.uuid == uuid, kind, details)
+        is_device, kind = Row.uuid == uuid, DeviceEventKind.STATUS_CHANGED
+        details = {'value': status.value, 'reason': reason}
+        device_events.add_events(session, is_device, kind, **details)
     if previous.status is not status:
         queue.add_job(session, queue.placement_sync_job(previous.hostname))
     return previous

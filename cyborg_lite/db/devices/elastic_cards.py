@@ -121,10 +121,7 @@ def choose_places(
 
 
 def _parse_sizes(targets: Sequence[ElasticTarget]) -> list[Size]:
-    """Return the size of each target.
-
-    :raises NoFreeHandle: the agent has reported malformed places
-    """
+    """Return the size of each target."""
     sizes = []
     for target in targets:
         size = Size.parse(target.places or '')
@@ -139,7 +136,6 @@ def _parse_sizes(targets: Sequence[ElasticTarget]) -> list[Size]:
 def _raise_no_room(
     targets: Sequence[ElasticTarget], requested: Sequence[Size], units: Sequence[Any]
 ) -> NoReturn:
-    """Raise the exception for units that do not fit on a card."""
     released = sum(bool(unit.is_released) for unit in units)
     in_use = _list_used(unit for unit in units if not unit.is_released)
     if released and choose_starts(requested, in_use[targets[0].device_id], requested):

@@ -26,9 +26,8 @@ from cyborg_lite.db.devices.hold import HELD
 from cyborg_lite.db.inventory import device_events, reports
 from cyborg_lite.db.inventory.handles import list_owners
 from cyborg_lite.db.jobs import administration, operations, queue
-from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.devices import DeviceNotFound, ModeRefused
-from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
+from cyborg_lite.model.devices.events import DeviceEventKind
 from cyborg_lite.model.devices.modes import ModeChange, list_inventory
 from cyborg_lite.model.inventory.host_report import Device as ReportedDevice
 from cyborg_lite.model.jobs import Job, JobState, ModePayload
@@ -72,7 +71,7 @@ def find_change(session: Session, uuid: str) -> ModeChange | None:
     """Return the last change of a device that has not succeeded, if any."""
     last = None
     for job in administration.list_jobs(session, [OperationKind.MODE]):
-        payload = read_payload(ModePayload, job.payload)
+        payload = queue.read_payload(ModePayload, job.payload)
         if payload.device_uuid == uuid:
             last = ModeChange(payload.mode, job.state.value, job.last_error)
     return last
@@ -99,7 +98,7 @@ def add_change(
     for job in administration.list_jobs(
         session, [OperationKind.MODE], [JobState.FAILED]
     ):
-        if read_payload(ModePayload, job.payload).device_uuid == device.uuid:
+        if queue.read_payload(ModePayload, job.payload).device_uuid == device.uuid:
             change(session, delete(JobRow).where(JobRow.uuid == job.uuid))
     hold.add_job(session, payload, device.hostname, _LIMIT_MS, operation)
 
@@ -151,15 +150,20 @@ def end_change(
     :param is_known: False: the device may be between two modes. It stays in
         maintenance with the failure as the reason.
     """
-    payload = read_payload(ModePayload, job.payload)
-    _record_end(session, payload, failure)
+    payload = queue.read_payload(ModePayload, job.payload)
+    kinds = DeviceEventKind.MODE_CHANGED, DeviceEventKind.MODE_CHANGE_FAILED
+    details = {'value': payload.mode, 'reason': failure[:REASON_MAX_LENGTH]}
+    is_device = Device.uuid == payload.device_uuid
+    device_events.add_events(session, is_device, kinds[bool(failure)], **details)
     if hold.is_held(session, job):
         try:
             device = _lock_device(session, payload.device_uuid)
         except DeviceNotFound:
             pass  # it was removed with its host
         else:
-            _end_hold(session, device, payload.mode, '' if is_known else failure)
+            text = '' if is_known else f'Its mode is unknown: {failure}'
+            hold.end_hold(session, [device.id], _hold_reason(payload.mode), text)
+            queue.add_job(session, queue.placement_sync_job(device.hostname))
     if not failure:
         queue.finish_job(session, job)
         return
@@ -167,25 +171,8 @@ def end_change(
     queue.fail_job(session, job, failure)
 
 
-def _record_end(session: Session, payload: ModePayload, failure: str) -> None:
-    kinds = DeviceEventKind.MODE_CHANGED, DeviceEventKind.MODE_CHANGE_FAILED
-    reason = failure[:REASON_MAX_LENGTH]
-    details = EventDetails(value=payload.mode, reason=reason)
-    is_device = Device.uuid == payload.device_uuid
-    device_events.add_events(session, is_device, kinds[bool(failure)], details)
-
-
-def _end_hold(session: Session, device: ModeDevice, mode: str, trouble: str) -> None:
-    text = f'Its mode is unknown: {trouble}' if trouble else ''
-    hold.end_hold(session, [device.id], _hold_reason(mode), text)
-    queue.add_job(session, queue.placement_sync_job(device.hostname))
-
-
 def _check_unused(session: Session, device: ModeDevice, mode: str) -> None:
-    """Check that all handles of a device are free.
-
-    :raises ModeRefused: some are not
-    """
+    """Check that all handles of a device are free."""
     reason = hold.find_obstacle(session, [device.id])
     if reason:
         raise ModeRefused(uuid=device.uuid, mode=mode, reason=reason)

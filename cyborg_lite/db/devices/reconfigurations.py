@@ -10,7 +10,7 @@ A function that changes a job raises ``JobLost`` if this process has lost its le
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final
+from typing import Final, NoReturn
 from uuid import uuid4
 
 from sqlalchemy import func, insert, select, update
@@ -24,7 +24,6 @@ from cyborg_lite.db.devices import hold
 from cyborg_lite.db.devices.hold import APPLIED, HELD
 from cyborg_lite.db.inventory.handles import list_owners
 from cyborg_lite.db.jobs import operations, queue
-from cyborg_lite.db.jobs.payloads import read_payload
 from cyborg_lite.errors.devices import DeviceNotFound, ReconfigurationRefused
 from cyborg_lite.model.devices.reconfiguration import (
     DeviceFacts,
@@ -75,11 +74,10 @@ def find_device(session: Session, uuid: str) -> DeviceFacts:
 
     :raises DeviceNotFound: no device has the uuid
     """
-    statement = _FACTS.select().where(Device.uuid == uuid)
-    row = session.execute(statement).one_or_none()
-    if row is None:
+    device = _FACTS.find(session, Device.uuid == uuid)
+    if device is None:
         raise DeviceNotFound(uuid=uuid)
-    return _FACTS.read(row)
+    return device
 
 
 def list_changes(session: Session, device_uuid: str) -> tuple[Reconfiguration, ...]:
@@ -131,10 +129,11 @@ def add_change(
     check_generation(session, Device, device.uuid, generation)
     raise_generation(session, Device, device.uuid)
     if queue.has_keyed_job(session, OperationKind.CONFIGURATION, device.uuid):
-        _refuse(new, 'its configuration is being changed already.')
+        reason = 'its configuration is being changed already.'
+        _refuse(device.uuid, new.hardware_set, reason)
     reason = hold.find_obstacle(session, _list_affected(session, device, selects))
     if reason:
-        _refuse(new, reason)
+        _refuse(device.uuid, new.hardware_set, reason)
     uuid = str(uuid4())
     values: dict[str, object] = {
         'uuid': uuid,
@@ -169,7 +168,12 @@ def begin_change(
         .with_for_update()
     )
     step = hold.read_step(session, job)
-    record = _find_row(session, payload.record_uuid)
+    statement = _RECORD.select(RecordRow.held_ids)
+    record = session.execute(
+        statement.where(RecordRow.uuid == payload.record_uuid)
+    ).one_or_none()
+    if record is None:  # it was deleted with its device
+        raise DeviceNotFound(uuid=payload.record_uuid)
     if step not in (HELD, APPLIED):
         _hold(session, job, record, ids)
         queue.add_job(session, queue.placement_sync_job(device.hostname))
@@ -213,7 +217,7 @@ def end_change(
     :param is_unchanged: True: no playbook has started, so the devices are offered
         again. False: with a failure they stay in maintenance.
     """
-    payload = read_payload(ReconfigurePayload, job.payload)
+    payload = queue.read_payload(ReconfigurePayload, job.payload)
     queue.finish_job(session, job, failure or None)
     statement = _RECORD.select(RecordRow.held_ids, RecordRow.device_id)
     record = session.execute(
@@ -250,9 +254,8 @@ def append_log(log: str, lines: Sequence[str]) -> str:
 def _hold(session: Session, job: Job, record: AnyRow, ids: Collection[int]) -> None:
     reason = hold.find_obstacle(session, ids)
     if reason:
-        payload = read_payload(ReconfigurePayload, job.payload)
-        name = record.hardware_set
-        raise ReconfigurationRefused(uuid=payload.device_uuid, name=name, reason=reason)
+        uuid = queue.read_payload(ReconfigurePayload, job.payload).device_uuid
+        _refuse(uuid, record.hardware_set, reason)
     hold.hold_devices(session, ids, _hold_reason(record.hardware_set))
     values = {'state': ReconfigurationState.RUNNING, 'held_ids': list(ids)}
     _update(session, record.uuid, **values)
@@ -276,23 +279,10 @@ def _list_affected(
     ]
 
 
-def _find_row(session: Session, uuid: str) -> AnyRow:
-    """Return the row of a change.
-
-    :raises DeviceNotFound: the row was deleted with its device
-    """
-    statement = _RECORD.select(RecordRow.held_ids).where(RecordRow.uuid == uuid)
-    row = session.execute(statement).one_or_none()
-    if row is None:
-        raise DeviceNotFound(uuid=uuid)
-    return row
-
-
 def _update(session: Session, uuid: str, **values: object) -> None:
     statement = update(RecordRow).where(RecordRow.uuid == uuid)
     change(session, statement.values(**values))
 
 
-def _refuse(new: NewReconfiguration, reason: str) -> None:
-    name = new.hardware_set
-    raise ReconfigurationRefused(uuid=new.device_uuid, name=name, reason=reason)
+def _refuse(uuid: str, name: str, reason: str) -> NoReturn:
+    raise ReconfigurationRefused(uuid=uuid, name=name, reason=reason)

@@ -4,7 +4,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
@@ -137,7 +137,11 @@ def _list_units(
     fitting = elastic_cards.count_fitting(session, rows)
     for row in rows:
         deployable_id = row.AttachHandle.deployable_id
-        units[deployable_id].append(_unit(row))
+        handle, state = row.AttachHandle, Availability(row.state)
+        user = None if handle.arq_uuid is None else _USER.read(row)
+        units[deployable_id].append(
+            TopologyUnit(handle.key, handle.type, state, _explain(state, handle), user)
+        )
         withholdings[deployable_id] = replace(
             find_withholding(row),
             consumers=consumers[row.rp_uuid],
@@ -155,14 +159,6 @@ def _list_consumers(
         if item.unowned_since is not None:
             consumers[item.rp_uuid] += [item.consumer_uuid] * item.amount
     return consumers
-
-
-# Any: the columns of the SELECT of units.
-def _unit(row: Any) -> TopologyUnit:
-    handle: AttachHandle = row.AttachHandle
-    state = Availability(row.state)
-    user = None if handle.arq_uuid is None else _USER.read(row)
-    return TopologyUnit(handle.key, handle.type, state, _explain(state, handle), user)
 
 
 def _explain(state: Availability, handle: AttachHandle) -> str:

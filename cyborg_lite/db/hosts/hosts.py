@@ -8,7 +8,6 @@ from typing import Any, Final
 from oslo_db.exception import RetryRequest
 from sqlalchemy import (
     ColumnElement,
-    Select,
     and_,
     delete,
     func,
@@ -46,9 +45,10 @@ from cyborg_lite.model import cursors
 from cyborg_lite.model.arqs.arqs import Actor, State
 from cyborg_lite.model.cursors import Cursor
 from cyborg_lite.model.devices.devices import DeviceStatus
-from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
+from cyborg_lite.model.devices.events import DeviceEventKind
 from cyborg_lite.model.hosts.events import HostEvent, HostEventKind
 from cyborg_lite.model.hosts.services import AGENT, HostSummary, ServiceState
+from cyborg_lite.model.notifications import DELETED
 from cyborg_lite.model.operations import NewOperation, OperationKind
 from cyborg_lite.model.queries import SORT_KEYS, Page, Query
 from cyborg_lite.model.text import format_value, is_storable
@@ -148,32 +148,23 @@ def set_status(
     """
     _check_known(session, host)
     if expected is not None:
-        _check_unchanged(session, host, expected)
+        devices = select(Device.status).where(Device.hostname == host)
+        statuses = session.scalars(devices.order_by(Device.id).with_for_update()).all()
+        maintaining = list(statuses).count(DeviceStatus.MAINTAINING)
+        if (len(statuses), maintaining) != (expected.devices, expected.maintaining):
+            raise HostChanged(host=host)
     values = {'status': status, 'status_reason': reason, 'updated_at': now()}
     differs = (Device.hostname == host) & (Device.status != status)
     if status is DeviceStatus.ENABLED:
-        devices = select(Device.id).where(differs).order_by(Device.id)
-        session.execute(devices.with_for_update())  # so that no hold begins
+        differing = select(Device.id).where(differs).order_by(Device.id)
+        session.execute(differing.with_for_update())  # so that no hold begins
         differs &= Device.id.not_in(hold.list_changing(session))
-    details = EventDetails(value=status.value, reason=reason)
-    kind = DeviceEventKind.STATUS_CHANGED
-    device_events.add_events(session, differs, kind, details)
+    kind, value = DeviceEventKind.STATUS_CHANGED, status.value
+    device_events.add_events(session, differs, kind, value=value, reason=reason)
     changed = change(session, update(Device).where(differs).values(**values))
     if changed:
         queue.add_job(session, queue.placement_sync_job(host))
     return changed
-
-
-def _check_unchanged(session: Session, host: str, expected: HostSummary) -> None:
-    """Lock the devices of a host and compare their numbers.
-
-    :raises HostChanged: the devices of the host, or their status, have changed
-    """
-    devices = select(Device.status).where(Device.hostname == host).order_by(Device.id)
-    statuses = list(session.scalars(devices.with_for_update()))
-    maintaining = statuses.count(DeviceStatus.MAINTAINING)
-    if (len(statuses), maintaining) != (expected.devices, expected.maintaining):
-        raise HostChanged(host=host)
 
 
 def list_changing_devices(session: Session, host: str) -> tuple[str, ...]:
@@ -217,7 +208,11 @@ def forget_host(
     handles = _read_column(session, AttachHandle.uuid, host)
     providers = _read_column(session, Deployable.rp_uuid, host)
     _delete_handles(session, host, handles)
-    _delete_jobs(session, host, handles)
+    kinds = OperationKind.RELEASE, OperationKind.CLEANING
+    of_handle = and_(Job.kind.in_(kinds), Job.key.in_(handles))
+    of_host = and_(Job.kind == OperationKind.RECONCILE, Job.key == host)
+    jobs = or_(of_handle, of_host)
+    administration.delete_jobs(session, jobs, 'The host was removed.')
     _delete_devices(session, host)
     change(session, delete(Service).where(agent))
     sync = queue.placement_sync_job(host, deep=True)
@@ -257,14 +252,6 @@ def _check_unused(session: Session, host: str) -> None:
         raise HostInUse(host=host, arqs=f'{listing}{suffix}')
 
 
-def _deployables_of(host: str) -> Select[int]:
-    return (
-        select(Deployable.id)
-        .join(Device, Deployable.device_id == Device.id)
-        .where(Device.hostname == host)
-    )
-
-
 # Any: the type of the column.
 def _read_column(session: Session, column: Any, host: str) -> list[Any]:
     """Return the values of a column of the handles or deployables of a host."""
@@ -297,34 +284,20 @@ def _delete_handles(session: Session, host: str, handles: Collection[str]) -> No
     if not owners:
         return
     owner = Arq.uuid.in_(owners)
-    _record_unbound(session, owner & (Arq.state == State.UNBIND_FAILED))
+    # No host cleans the handles of failed releases any more.
+    failed = owner & (Arq.state == State.UNBIND_FAILED)
+    uuids = list(session.scalars(select(Arq.uuid).where(failed)))
+    if uuids:
+        values = {'state': State.UNBOUND, **NO_FAILURE, 'updated_at': now_utc()}
+        change(session, update(Arq).where(Arq.uuid.in_(uuids)).values(**values))
+        record_step(session, uuids, RELEASED, Actor.CONDUCTOR)
     is_deleted = and_(owner, Arq.state == State.DELETING)
-    outbox.add_deletions(session, is_deleted)
+    outbox.add_arqs(session, is_deleted, DELETED)
     change(session, delete(Arq).where(is_deleted))
 
 
-def _record_unbound(session: Session, failed: ColumnElement[bool]) -> None:
-    """End the failed releases of ARQs: no host cleans their handles any more."""
-    uuids = list(session.scalars(select(Arq.uuid).where(failed)))
-    if uuids:
-        values = {'state': State.UNBOUND, **NO_FAILURE}
-        unbound = update(Arq).where(Arq.uuid.in_(uuids))
-        change(session, unbound.values(**values, updated_at=now_utc()))
-        record_step(session, uuids, RELEASED, Actor.CONDUCTOR)
-
-
-def _delete_jobs(session: Session, host: str, handles: Collection[str]) -> None:
-    of_handle = Job.kind.in_(
-        (OperationKind.RELEASE, OperationKind.CLEANING)
-    ) & Job.key.in_(handles)
-    sync = (Job.kind == OperationKind.RECONCILE) & (Job.key == host)
-    jobs = or_(of_handle, sync)
-    administration.delete_jobs(session, jobs, 'The host was removed.')
-
-
 def _delete_devices(session: Session, host: str) -> None:
-    """Delete the devices of a host with their deployables and attributes."""
-    deployables = list(session.scalars(_deployables_of(host)))
+    deployables = _read_column(session, Deployable.id, host)
     if deployables:
         attributes = Attribute.deployable_id.in_(deployables)
         change(session, delete(Attribute).where(attributes))
@@ -334,8 +307,8 @@ def _delete_devices(session: Session, host: str) -> None:
         change(session, update(Deployable).where(children).values(**unlinked))
         change(session, delete(Deployable).where(children))
     on_host = Device.hostname == host
-    details = EventDetails(reason='The host was removed.')
-    device_events.add_events(session, on_host, DeviceEventKind.REMOVED, details)
+    kind, reason = DeviceEventKind.REMOVED, 'The host was removed.'
+    device_events.add_events(session, on_host, kind, reason=reason)
     change(session, delete(Device).where(on_host))
 
 
@@ -380,17 +353,16 @@ def _record(
         affected = list(owners.get(event.address, ()))
     else:
         affected = [event.arq_uuid] if event.arq_uuid in existing else []
-    on_device = Device.hostname == host, Device.control_address == event.address
-    if event.kind is HostEventKind.QUARANTINE:
-        device_events.quarantine(session, and_(*on_device), event.reason)
-    elif event.kind is HostEventKind.RESET:
-        if not cleanings.request_reset(session, and_(*on_device)):
-            device_events.quarantine(session, and_(*on_device), event.reason)
+    is_device = Device.control_address == event.address
+    on_device = and_(Device.hostname == host, is_device)
+    if event.kind is HostEventKind.QUARANTINE or (
+        event.kind is HostEventKind.RESET
+        and not cleanings.request_reset(session, on_device)
+    ):
+        device_events.quarantine(session, on_device, event.reason)
     elif event.kind is HostEventKind.NOTED:
-        details = EventDetails(reason=event.reason)
-        device_events.add_events(
-            session, and_(*on_device), DeviceEventKind.NOTED, details
-        )
+        kind = DeviceEventKind.NOTED
+        device_events.add_events(session, on_device, kind, reason=event.reason)
     error = DriverError(reason=event.reason) if event.reason else None
     record_step(session, affected, event.kind, Actor.AGENT, error)
 

@@ -72,7 +72,6 @@ def list_services(session: Session, query: Query | None = None) -> tuple[Service
     """Return the services that match the query, in one SELECT.
 
     :param query: None: all services
-    :raises InvalidInput: an unknown filter, sort key or marker
     """
     chosen = query or Query()
     return list_page(session, _SERVICE.select(), chosen, _SERVICES, _SERVICE.read)
@@ -92,7 +91,11 @@ def record_heartbeat(session: Session, binary: str, host: str, version: str) -> 
 
 
 def record_agent_heartbeat(
-    session: Session, host: str, version: str, digest: str, details: HeartbeatDetails
+    session: Session,
+    host: str,
+    version: str,
+    digest: str,
+    details: HeartbeatDetails = _NO_DETAILS,
 ) -> bool:
     """Store a heartbeat of an agent with its telemetry.
 
@@ -100,26 +103,6 @@ def record_agent_heartbeat(
 
     :returns: True if the agent must send a host report: the database holds another
         inventory, or that of another boot
-    :raises AgentIdentityRefused: the host has another agent, which is up
-    """
-    needs_report = record_agent_digest(session, host, version, digest, details)
-    if needs_report:
-        recovery.record_host_reboot(session, host, details.boot_id)
-    if details.telemetry:
-        store_telemetry(session, {host: details.telemetry})
-    return needs_report
-
-
-def record_agent_digest(
-    session: Session,
-    host: str,
-    version: str,
-    digest: str,
-    details: HeartbeatDetails = _NO_DETAILS,
-) -> bool:
-    """Store a heartbeat of an agent and compare its digest and boot id.
-
-    :returns: True if digest or boot id differ from the stored ones
     :raises AgentIdentityRefused: the host has another agent, which is up
     """
     is_unchanged = Row.is_agent_of(host) & (Row.digest == digest)
@@ -134,12 +117,15 @@ def record_agent_digest(
     }
     if details.started:
         values['started_at'] = now_utc()
-    if change(session, update(Row).where(is_unchanged).values(values)):
-        return False
-    upsert = _START if details.started else _HEARTBEAT
-    _write(session, upsert, AGENT, host, version=version)
-    agents.accept_agent(session, host, details.identity, details.machine)
-    return True
+    needs_report = not change(session, update(Row).where(is_unchanged).values(values))
+    if needs_report:
+        upsert = _START if details.started else _HEARTBEAT
+        _write(session, upsert, AGENT, host, version=version)
+        agents.accept_agent(session, host, details.identity, details.machine)
+        recovery.record_host_reboot(session, host, details.boot_id)
+    if details.telemetry:
+        store_telemetry(session, {host: details.telemetry})
+    return needs_report
 
 
 def record_stop(session: Session, host: str, identity: str) -> bool:

@@ -4,7 +4,7 @@
 The stored inventory is read as a flat layout, with the primary keys of its rows.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import NAMESPACE_DNS, uuid3, uuid4
@@ -24,7 +24,7 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.errors.arqs import HandlesContended
 from cyborg_lite.model.devices.cleaning import CleanState
 from cyborg_lite.model.devices.devices import NEW_DEVICE_REASON, DeviceStatus
-from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
+from cyborg_lite.model.devices.events import DeviceEventKind
 from cyborg_lite.model.inventory import host_report
 from cyborg_lite.model.inventory.diff import InventoryChanges
 from cyborg_lite.model.inventory.facts import (
@@ -207,7 +207,10 @@ class _Writer:
 
     def _delete(self) -> None:
         changes, ids = self.changes, self.ids
-        self._delete_handles([ids.handles[path] for path in changes.handles.removed])
+        handles = [ids.handles[path] for path in changes.handles.removed]
+        if handles:
+            unclaimed = AttachHandle.id.in_(handles), not_(HELD)
+            self._run_or_retry(delete(AttachHandle).where(*unclaimed), len(handles))
         self._delete_attributes()
         deployables = [ids.deployables[path] for path in changes.deployables.removed]
         if deployables:
@@ -215,19 +218,14 @@ class _Writer:
             # deleted rows go first.
             unlinked = {'parent_id': None, 'root_id': None}
             children = Deployable.parent_id.in_(deployables)
-            self._run(update(Deployable).where(children).values(**unlinked))
-            self._run(delete(Deployable).where(Deployable.id.in_(deployables)))
+            change(self.session, update(Deployable).where(children).values(**unlinked))
+            removed = Deployable.id.in_(deployables)
+            change(self.session, delete(Deployable).where(removed))
         devices = [ids.devices[identity] for identity in changes.devices.removed]
         if devices:
             removed = Device.id.in_(devices)
             device_events.add_events(self.session, removed, DeviceEventKind.REMOVED)
-            self._run(delete(Device).where(removed))
-
-    def _delete_handles(self, ids: Collection[int]) -> None:
-        if not ids:
-            return
-        unclaimed = AttachHandle.id.in_(ids), not_(HELD)
-        self._run_or_retry(delete(AttachHandle).where(*unclaimed), len(ids))
+            change(self.session, delete(Device).where(removed))
 
     def _delete_attributes(self) -> None:
         deployables = [
@@ -243,7 +241,7 @@ class _Writer:
             deleted = or_(
                 Attribute.deployable_id.in_(deployables), Attribute.id.in_(single)
             )
-            self._run(delete(Attribute).where(deleted))
+            change(self.session, delete(Attribute).where(deleted))
 
     # --- updates and inserts ---
 
@@ -277,8 +275,9 @@ class _Writer:
         )
         self.ids.devices.update((identity, number) for identity, number in rows)
         added = Device.id.in_([self.ids.devices[identity] for identity in delta.new])
-        details = EventDetails(value=Device.health, reason=Device.health_reason)
-        device_events.add_events(self.session, added, DeviceEventKind.ADDED, details)
+        details = {'value': Device.health, 'reason': Device.health_reason}
+        kind = DeviceEventKind.ADDED
+        device_events.add_events(self.session, added, kind, **details)
         if any(item.hardware_id != item.control_address for item in delta.new.values()):
             device_events.restore_quarantines(self.session, added)
 
@@ -437,9 +436,6 @@ class _Writer:
         """Update rows of a class of ``tables``; each row contains its ``id``."""
         if rows:
             self.session.execute(update(table), rows)
-
-    def _run(self, statement: Any) -> None:
-        change(self.session, statement)
 
     def _run_or_retry(self, statement: Any, expected: int) -> None:
         """Run a statement; retry the transaction if it matched fewer rows.

@@ -31,7 +31,7 @@ from cyborg_lite.db.core.tables import DeviceEvent as Event
 from cyborg_lite.db.core.tables import DeviceEvent as Row
 from cyborg_lite.db.jobs import outbox, queue
 from cyborg_lite.errors.devices import DeviceNotFound
-from cyborg_lite.model.devices.events import DeviceEvent, DeviceEventKind, EventDetails
+from cyborg_lite.model.devices.events import DeviceEvent, DeviceEventKind
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.notifications import DEVICE_EVENT_TYPES, DevicePayload
 from cyborg_lite.model.queries import LATEST_FIRST, Query
@@ -51,7 +51,6 @@ SERIAL: Final = case(
 )
 """SQL for the serial number of a device; empty: it has none."""
 _KEPT_KINDS: Final = (DeviceEventKind.QUARANTINED, DeviceEventKind.QUARANTINE_ENDED)
-_NO_DETAILS: Final = EventDetails()
 _PAYLOAD: Final = Record(DevicePayload, Device, host=Device.hostname)
 _EVENT: Final = Record(DeviceEvent, Row)
 
@@ -60,17 +59,17 @@ def add_events(
     session: Session,
     devices: ColumnElement[bool],
     kind: DeviceEventKind,
-    details: EventDetails = _NO_DETAILS,
+    **details: Any,
 ) -> int:
     """Store a step of devices in one statement, and notifications if enabled.
 
     :param devices: SQL that is true for the devices
+    :param details: ``unit``, ``value`` and ``reason``; each is a text, or SQL for the
+        text of each device
     :returns: the number of devices
     """
-    texts = (
-        _text(details.unit).label('unit'),
-        _text(details.value).label('value'),
-        _text(details.reason).label('reason'),
+    texts = tuple(
+        _text(details.get(name, '')).label(name) for name in ('unit', 'value', 'reason')
     )
     names = Device.uuid, Device.hostname, SERIAL
     steps = select(*names, literal(kind.value, String), *texts, now_utc())
@@ -91,8 +90,8 @@ def add_health_changes(
     :param health: the new health, or SQL for the health of each device
     :param reason: the new reason, or SQL for the reason of each device
     """
-    details = EventDetails(value=health, reason=reason)
-    if add_events(session, devices, DeviceEventKind.HEALTH_CHANGED, details):
+    kind = DeviceEventKind.HEALTH_CHANGED
+    if add_events(session, devices, kind, value=health, reason=reason):
         _set_health_since(session, devices)
 
 
@@ -106,8 +105,7 @@ def add_owner_changes(
     :param devices: SQL that is true for devices whose reason changes
     :param reason: SQL for the new reason of each device; an empty one ends it
     """
-    details = EventDetails(reason=reason)
-    if add_events(session, devices, DeviceEventKind.OWNER_CHANGED, details):
+    if add_events(session, devices, DeviceEventKind.OWNER_CHANGED, reason=reason):
         _set_health_since(session, devices)
 
 
@@ -215,8 +213,7 @@ def _change(
     if not hosts:
         return
     kind = DeviceEventKind.QUARANTINED if value else DeviceEventKind.QUARANTINE_ENDED
-    details = EventDetails(reason=(value or reason)[:REASON_MAX_LENGTH])
-    add_events(session, devices, kind, details)
+    add_events(session, devices, kind, reason=(value or reason)[:REASON_MAX_LENGTH])
     values = {
         'quarantine': value[:REASON_MAX_LENGTH],
         'health_since': now_utc(),

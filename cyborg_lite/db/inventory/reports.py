@@ -55,11 +55,7 @@ def store_report(
 
 
 def _accept_report(session: Session, report: HostReport) -> None:
-    """Store digest and number of a report, if no later report is stored.
-
-    :raises AgentIdentityRefused: the host has another agent, which is up
-    :raises ReportOutdated: a later report is stored
-    """
+    """Store digest and number of a report, if no later report is stored."""
     host = report.hostname
     agents.store_digest(session, host, report.digest, report.boot_id)
     if not report.number:

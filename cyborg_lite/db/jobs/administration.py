@@ -107,7 +107,6 @@ def _list_jobs_of(
     """Return the uuids of the jobs of an operation.
 
     :param advice: what to do instead if an operation of a kind has failed
-    :raises OperationRefused: there are none
     """
     jobs = operations.list_jobs(session, operation)
     if not jobs:

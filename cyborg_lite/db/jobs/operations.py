@@ -270,7 +270,6 @@ def list_operations(
     """Return the operations that match the query, in one SELECT.
 
     :param project_id: that must have requested the operations; None: any
-    :raises InvalidInput: an unknown filter, sort key or marker
     """
     visible = true() if project_id is None else Row.project_id == project_id
 

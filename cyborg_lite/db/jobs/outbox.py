@@ -36,7 +36,6 @@ from cyborg_lite.db.core.tables import Notification as Row
 from cyborg_lite.model.arqs.arqs import STORED_STATES
 from cyborg_lite.model.jobs import Owner
 from cyborg_lite.model.notifications import (
-    CREATED,
     DELETED,
     STATE_CHANGED,
     USED,
@@ -91,20 +90,6 @@ def add_step(session: Session, uuids: Iterable[str], step: str) -> None:
     # Statements of a bind are not built for nothing.
     if is_enabled(session) and step in _STATE_STEPS:
         add_arqs(session, Arq.uuid.in_(list(uuids)), STATE_CHANGED)
-
-
-def add_new_arqs(session: Session, uuids: Sequence[str]) -> None:
-    """Write notifications for ARQs that were created."""
-    if is_enabled(session):
-        add_arqs(session, Arq.uuid.in_(uuids), CREATED)
-
-
-def add_deletions(session: Session, arqs: ColumnElement[bool]) -> None:
-    """Write notifications for ARQs that the caller deletes afterwards.
-
-    :param arqs: SQL that is true for the ARQs
-    """
-    add_arqs(session, arqs, DELETED)
 
 
 def add_arqs(session: Session, arqs: ColumnElement[bool], action: str) -> None:

@@ -13,7 +13,7 @@ A function that changes a job raises ``JobLost`` if this process has lost its le
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from oslo_context import context as oslo_context
@@ -43,7 +43,8 @@ from cyborg_lite.db.core.incarnations import IS_QUARANTINED
 from cyborg_lite.db.core.records import AnyRow, From, Record
 from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.jobs import operations
-from cyborg_lite.errors.jobs import JobLost
+from cyborg_lite.errors.daemons import MalformedData
+from cyborg_lite.errors.jobs import InvalidJobPayload, JobLost
 from cyborg_lite.model.devices.cleaning import CONDUCTOR_ACTOR
 from cyborg_lite.model.jobs import (
     CALLER_FIELDS,
@@ -64,6 +65,8 @@ from cyborg_lite.model.jobs import (
     name_subject,
 )
 from cyborg_lite.model.operations import NewOperation, OperationKind, OperationState
+
+P = TypeVar('P', bound=JobPayload)
 
 _ERROR_MAX_LENGTH: Final = 1000
 _MAX_ADVANCED: Final = 1000  # jobs per call, because databases limit parameters
@@ -152,6 +155,18 @@ def build_job(payload: JobPayload, **fields: Any) -> NewJob:
     content = codec.dump(payload)
     key = {'key': job_key(payload.TYPE, content), **fields}
     return NewJob(payload.TYPE, content, **key)
+
+
+# Any: JSON values.
+def read_payload(kind: type[P], payload: Mapping[str, Any]) -> P:
+    """Return the payload of a job; unknown fields are ignored.
+
+    :raises InvalidJobPayload: a field is missing or has a value of another type
+    """
+    try:
+        return codec.load(kind, payload)
+    except MalformedData as error:
+        raise InvalidJobPayload(type=kind.TYPE, reason=error.kwargs['reason']) from None
 
 
 def add_job(session: Session, new: NewJob) -> None:
@@ -298,7 +313,6 @@ def is_leased(session: Session, job: Job) -> bool:
 def _lease_locked(
     session: Session, owner: Owner, rows: Sequence[AnyRow]
 ) -> tuple[Job, ...]:
-    """Lease jobs that this transaction has locked."""
     if not rows:
         return ()
     change(
@@ -371,7 +385,6 @@ def _lease(job: Job) -> dict[str, Any]:
 def _change(
     session: Session, job: Job, statement: Update, values: Values | None = None
 ) -> None:
-    """Change the row of a leased job."""
     if change(session, statement, {**_lease(job), **(values or {})}) != 1:
         raise JobLost(job=job.uuid)
 

@@ -203,8 +203,6 @@ def list_profiles(
     """Return the profiles that match the query, in one SELECT.
 
     The filter ``name`` matches current and former names.
-
-    :raises InvalidInput: an unknown filter, sort key or marker
     """
     filters = dict(query.filters)
     names = filters.pop('name', None)

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
-    Label,
     Row,
     ScalarSelect,
     and_,
@@ -96,8 +95,6 @@ def _add_selector_traits(
 def _add_former_traits(provider: ProviderRow, former: frozenset[str]) -> ProviderRow:
     """Return the provider with the former names of its traits that are in use."""
     names = {name for name in former if rename_trait(name) in provider.traits}
-    if not names:
-        return provider
     return replace(provider, traits=(*provider.traits, *sorted(names)))
 
 
@@ -133,14 +130,6 @@ def is_unavailable() -> ColumnElement[bool]:
     Of a missing handle that an ARQ uses, Placement has the allocation instead.
     """
     return and_(UNIT_STATE.element != Availability.FREE.value, not_(is_allocated()))
-
-
-def _handle_counts() -> tuple[Label[int], Label[int]]:
-    """Return SQL for the numbers of unavailable and of allocated handles."""
-    return (
-        _count_handles(is_unavailable()).label('unavailable'),
-        _count_handles(is_allocated()).label('allocated'),
-    )
 
 
 def _count_handles(condition: ColumnElement[bool]) -> ScalarSelect[int]:
@@ -179,7 +168,8 @@ _OF_HOST: Final = (
         LoadedRegion.unusable_reason,
         uses_former_traits(bindparam('hostname')).label('uses_former_traits'),
         selectors.has_selectors().label('has_selectors'),
-        *_handle_counts(),
+        _count_handles(is_unavailable()).label('unavailable'),
+        _count_handles(is_allocated()).label('allocated'),
     )
     .join(Device, Deployable.device_id == Device.id)
     .outerjoin(Service, Service.is_agent_of(Device.hostname))

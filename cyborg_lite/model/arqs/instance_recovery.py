@@ -226,9 +226,7 @@ class _Planner:
             for unit in self._facts.units
             if self._find_handle(unit, instance) is not None
         )
-        step = RecoveryStep(
-            self._facts.hostname, instance, RecoveryAction.NONE, '', units
-        )
+        step = self._build_step(RecoveryAction.NONE, '', units, instance)
         nova_instance = self._facts.instances.get(instance)
         reason = self._find_obstacle(instance, amounts)
         if instance in self._facts.instances and nova_instance is None:
@@ -252,6 +250,8 @@ class _Planner:
             return replace(step, reason=reason)
         units = tuple(arq.unit for arq in arqs if arq.unit is not None)
         self._taken_uuids |= {unit.uuid for unit in units}
+        replaced = {item.uuid for item in self._list_replaced(instance, arqs)}
+        owners = {unit.arq_uuid for unit in units if unit.arq_uuid}
         return replace(
             step,
             action=RecoveryAction.REBUILD,
@@ -260,8 +260,17 @@ class _Planner:
             arqs=arqs,
             profile=profile,
             project_id=nova_instance.project_id,
-            outdated=self._list_outdated(instance, arqs),
+            outdated=tuple(sorted(replaced | owners)),
         )
+
+    def _build_step(
+        self,
+        action: RecoveryAction,
+        reason: str,
+        units: tuple[StoredUnit, ...] = (),
+        instance: str = '',
+    ) -> RecoveryStep:
+        return RecoveryStep(self._facts.hostname, instance, action, reason, units)
 
     def _find_handle(self, unit: StoredUnit, instance: str) -> HostHandle | None:
         handle = self._prepared.get((unit.deployable_name, unit.key))
@@ -349,14 +358,14 @@ class _Planner:
                 unit.is_free
                 or unit.is_held
                 or self._is_outdated(unit)
-                or self._may_be_clean(unit)
+                # The end of a cleaning run of the unit may be lost.
+                or (
+                    self._facts.is_quarantined
+                    and unit.arq_uuid is None
+                    and unit.clean_state != CleanState.OCCUPIED
+                )
             )
         ]
-
-    def _may_be_clean(self, unit: StoredUnit) -> bool:
-        """Return True if the end of a cleaning run of the unit may be lost."""
-        is_unclean = unit.arq_uuid is None and unit.clean_state != CleanState.OCCUPIED
-        return is_unclean and self._facts.is_quarantined
 
     def _list_users(self, provider: str) -> list[str]:
         """Return the consumers of a provider whose units are not known."""
@@ -434,14 +443,6 @@ class _Planner:
             if item.instance_uuid == instance or item.uuid in arq_uuids
         ]
 
-    def _list_outdated(
-        self, instance: str, arqs: Sequence[RebuiltArq]
-    ) -> tuple[str, ...]:
-        """Return the ARQs of the database that the rebuilt ones replace."""
-        replaced = {item.uuid for item in self._list_replaced(instance, arqs)}
-        owners = {arq.unit.arq_uuid for arq in arqs if arq.unit and arq.unit.arq_uuid}
-        return tuple(sorted(replaced | owners))
-
     # --- units whose instance is not known ---
 
     def hold(self, step: RecoveryStep) -> RecoveryStep | None:
@@ -473,9 +474,7 @@ class _Planner:
             )
             if units_on_hold and not self._list_users(provider):
                 reason = 'No allocation without an ARQ needs these units any more.'
-                yield RecoveryStep(
-                    self._facts.hostname, '', RecoveryAction.FREE, reason, units_on_hold
-                )
+                yield self._build_step(RecoveryAction.FREE, reason, units_on_hold)
 
     def clean(self) -> Iterator[RecoveryStep]:
         """Yield a step for the free units that may have data of a lost use."""
@@ -489,16 +488,14 @@ class _Planner:
         )
         if units and self._facts.is_quarantined:
             reason = 'The database may lack a use of these units.'
-            yield RecoveryStep(
-                self._facts.hostname, '', RecoveryAction.CLEAN, reason, units
-            )
+            yield self._build_step(RecoveryAction.CLEAN, reason, units)
 
     def report_unknown(self) -> Iterator[RecoveryStep]:
         """Yield what the agent does not say, and handles that nothing explains."""
         is_silent = self._facts.prepared is None
         if is_silent and any(unit.needs_host for unit in self._facts.units):
             reason = 'The agent of the host does not answer.'
-            yield RecoveryStep(self._facts.hostname, '', RecoveryAction.NONE, reason)
+            yield self._build_step(RecoveryAction.NONE, reason)
         units = {(unit.deployable_name, unit.key): unit for unit in self._facts.units}
         for handle in self._facts.prepared or ():
             unit = units.get(handle.unit)
@@ -508,13 +505,9 @@ class _Planner:
             elif not handle.instance_uuid and unit.arq_uuid != handle.arq_uuid:
                 reason = 'The host does not know the instance of the unit.'
             if reason:
-                yield RecoveryStep(
-                    self._facts.hostname,
-                    handle.instance_uuid,
-                    RecoveryAction.NONE,
-                    f'{reason} It stays prepared for ARQ {handle.arq_uuid}.',
-                    () if unit is None else (unit,),
-                )
+                reason = f'{reason} It stays prepared for ARQ {handle.arq_uuid}.'
+                shown, instance = (unit,) if unit else (), handle.instance_uuid
+                yield self._build_step(RecoveryAction.NONE, reason, shown, instance)
 
 
 # --- groups and providers ---
@@ -576,8 +569,7 @@ def _list_options(
         for (provider, resource_class), free_amount in sorted(remaining.items()):
             if resource_class == name and free_amount >= amount:
                 own = traits.get(provider, frozenset())
-                faults = len(requirements.required - own) + len(
-                    requirements.forbidden & own
-                )
+                wrong = requirements.required - own | requirements.forbidden & own
+                faults = len(wrong)
                 fitting.append((faults, number, provider, name, amount))
     return [item[1:] for item in sorted(fitting)]

@@ -37,7 +37,10 @@ def parse_handlers(attributes: Mapping[str, str]) -> Handlers:
     words = attributes.get(bitstreams.DRIVERS, '').split()
     return Handlers(
         types=tuple(attributes.get(bitstreams.TYPES, '').split()),
-        drivers={name: version for name, _, version in map(_partition, words)},
+        drivers={
+            name: version
+            for name, _, version in (word.partition('=') for word in words)
+        },
         setup_roles=tuple(attributes.get(bitstreams.SETUP_ROLES, '').split()),
     )
 
@@ -74,12 +77,7 @@ def is_older(actual: str, required: str) -> bool:
     return _list_numbers(actual) < _list_numbers(required)
 
 
-def _partition(word: str) -> tuple[str, str, str]:
-    return word.partition('=')
-
-
 def _find_driver(bitstream: Bitstream, handlers: Handlers) -> str | None:
-    """Return the driver that an image names, or the first one of the card."""
     if bitstream.driver is None:
         return next(iter(handlers.drivers))
     normalized = _normalize(bitstream.driver)
@@ -225,7 +223,8 @@ def _find_mismatches(bitstream: Bitstream, region: RegionProperties) -> Iterator
         yield f'It is for vendor {bitstream.vendor}, not {_join_names(region.vendors)}.'
     if normalize_id(bitstream.board) not in region.boards:
         yield f'It is for board {bitstream.board}, not {_join_names(region.boards)}.'
-    if not _version_fits(bitstream.version, region.version):
+    # 1.1 fits a card of version 1.1.3; a card without a version fits all.
+    if not f'{region.version}.'.startswith(f'{bitstream.version}.') and region.version:
         yield f'It is for version {bitstream.version}, not {region.version}.'
     if bitstream.shell_id is not None and bitstream.shell_id not in region.shells:
         yield f'It needs shell {bitstream.shell_id}, not {_join_names(region.shells)}.'
@@ -236,11 +235,6 @@ def _find_mismatches(bitstream: Bitstream, region: RegionProperties) -> Iterator
 
 def _join_names(names: frozenset[str]) -> str:
     return ' or '.join(sorted(names)) or 'none'
-
-
-def _version_fits(required: str, actual: str) -> bool:
-    """Check a version: 1.1 fits a card of version 1.1.3; no version fits all."""
-    return not actual or actual == required or actual.startswith(f'{required}.')
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +312,12 @@ def choose_bitstream(
     if len(candidates) == 1 and candidates[0].bitstream is not None:
         return candidates[0].bitstream
     if len(candidates) > 1:
-        images_text = ', '.join(_describe_image(fit.image) for fit in candidates)
+        images_text = ', '.join(
+            f'{fit.image.id} ({format_value(fit.image.name)})'
+            if fit.image.name
+            else fit.image.id
+            for fit in candidates
+        )
         reason = (
             f'{len(candidates)} images fit {query}; name one by bitstream_id: '
             f'{images_text}'
@@ -333,10 +332,6 @@ def choose_bitstream(
         f'{fit.image.id}: {fit.reasons[0]}' for fit in matches[:_MOST_REASONS]
     )
     raise BitstreamNotFound(reason=f'no image fits {query}: {reasons}')
-
-
-def _describe_image(image: Image) -> str:
-    return f'{image.id} ({format_value(image.name)})' if image.name else image.id
 
 
 def _matches(fit: BitstreamFit, query: BitstreamQuery) -> bool:

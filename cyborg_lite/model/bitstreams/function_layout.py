@@ -87,21 +87,23 @@ def find_function_address(card: str, facts: Mapping[str, str]) -> str | None:
 def parse_topology(text: str) -> tuple[TopologyFunction, ...]:
     """Return all functions, parents first; empty if the format is that of a driver."""
     content = _load_object(text)
-    if content and not any(_is_known_key(key) for key in content):
+    keys = *_LISTS, *_COUNTS
+    if content and not any(key in keys or _NAME.fullmatch(key) for key in content):
         return ()
     functions = [*_read_functions(content, None)]
-    _check_unique(functions)
+    if len(functions) > _MAX_FUNCTIONS:
+        raise _TopologyFault(f'it has more than {_MAX_FUNCTIONS} functions.')
+    names = [function.name for function in functions]
+    for name in names:
+        if names.count(name) > 1:
+            raise _TopologyFault(f'it describes {name} twice.')
     _check_count(content, 'pf', functions)
     _check_count(content, 'vf', functions)
-    if not any(function.name.startswith('pf') for function in functions):
+    physical = [name for name in names if name.startswith('pf')]
+    if not physical:
         raise _TopologyFault('it describes no physical function.')
-    physical = [item.name for item in functions if item.name.startswith('pf')]
     resolved = [_resolve_parent(function, physical) for function in functions]
     return tuple(sorted(resolved, key=lambda function: function.parent is not None))
-
-
-def _is_known_key(key: str) -> bool:
-    return key in (*_LISTS, *_COUNTS) or _NAME.fullmatch(key) is not None
 
 
 def _build_deployable(
@@ -208,15 +210,6 @@ def _read_offset(text: str) -> int:
     :raises ValueError: the text is not a number
     """
     return int(text, 16 if text.lower().startswith('0x') else 10)
-
-
-def _check_unique(functions: list[TopologyFunction]) -> None:
-    if len(functions) > _MAX_FUNCTIONS:
-        raise _TopologyFault(f'it has more than {_MAX_FUNCTIONS} functions.')
-    names = [function.name for function in functions]
-    for name in names:
-        if names.count(name) > 1:
-            raise _TopologyFault(f'it describes {name} twice.')
 
 
 def _check_count(

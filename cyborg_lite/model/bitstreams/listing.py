@@ -56,16 +56,16 @@ def filter_images(
 
     :param filters: values by the names ``vendor``, ``board``, ``region``, ``function``
     """
+
+    def matches(image: Image, name: str, value: str) -> bool:
+        texts = (image.properties.get(key, '') for key in _PROPERTIES_OF_FILTER[name])
+        return normalize_id(value) in [normalize_id(text) for text in texts if text]
+
     return tuple(
         image
         for image in images
-        if all(_matches(image, name, value) for name, value in filters.items())
+        if all(matches(image, name, value) for name, value in filters.items())
     )
-
-
-def _matches(image: Image, name: str, value: str) -> bool:
-    texts = (image.properties.get(key, '') for key in _PROPERTIES_OF_FILTER[name])
-    return normalize_id(value) in [normalize_id(text) for text in texts if text]
 
 
 def describe_image(fit: BitstreamFit) -> ListedBitstream:

@@ -8,7 +8,7 @@ from typing import Final
 
 from cyborg_lite.model.capacity.explanations import GroupCandidates, ProviderCapacity
 from cyborg_lite.model.capacity.obstacles import can_serve_when_free
-from cyborg_lite.model.profiles.device_profiles import Group, GroupRequirements
+from cyborg_lite.model.profiles.device_profiles import Group
 
 _VOWELS: Final = 'AEIO'
 _SPELLED_WITH_VOWEL: Final = 'AEFHILMNORSX'  # of a name that is read letter by letter
@@ -63,14 +63,12 @@ def summarize_types(
         is_open = provider.closed is None
         free[item] += min(provider.free, provider.free_handles) if is_open else 0
         names.setdefault(item, set()).update(
-            name for name, request in requirements if _can_serve(request, provider)
+            name
+            for name, request in requirements
+            if len(request.amounts) == 1
+            and can_serve_when_free(GroupCandidates(request), provider)
         )
     return tuple(
         replace(item, device_profiles=tuple(sorted(names[item])), free_units=free[item])
         for item in sorted(names, key=lambda item: (item.description, item.division))
     )
-
-
-def _can_serve(request: GroupRequirements, provider: ProviderCapacity) -> bool:
-    is_single = len(request.amounts) == 1
-    return is_single and can_serve_when_free(GroupCandidates(request), provider)

@@ -282,7 +282,6 @@ def _explain_group(
 
 
 def _merge_reasons(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
-    """Merge reasons that differ in their providers only."""
     providers: dict[Reason, list[str]] = defaultdict(list)
     for reason in reasons:
         providers[replace(reason, providers=())] += reason.providers

@@ -96,7 +96,10 @@ def _find_trait_obstacle(
 ) -> tuple[ReasonCode, str, tuple[str, ...]]:
     missing = tuple(sorted(requirements.required - provider.traits))
     if missing:
-        return ReasonCode.MISSING_TRAIT, _describe_missing(missing), missing
+        text = f'It lacks trait {", ".join(missing)}.'
+        if all(trait.startswith(TRAIT_PREFIX) for trait in missing):
+            text = 'It does not match the selector of the group.'
+        return ReasonCode.MISSING_TRAIT, text, missing
     present = tuple(sorted(requirements.forbidden & provider.traits))
     text = f'It has the forbidden trait {", ".join(present)}.'
     return ReasonCode.FORBIDDEN_TRAIT, text, present
@@ -130,12 +133,6 @@ def _describe_unit(unit: UncleanUnit) -> str:
         case _:
             text = f'Unit {unit.unit} waits for its clean'
     return f'{text}: {reason}.' if reason else f'{text}.'
-
-
-def _describe_missing(traits: Sequence[str]) -> str:
-    if all(trait.startswith(TRAIT_PREFIX) for trait in traits):
-        return 'It does not match the selector of the group.'
-    return f'It lacks trait {", ".join(traits)}.'
 
 
 def explain_all_providers(

@@ -110,7 +110,8 @@ def _split(kinds: Sequence[Kind]) -> list[list[Kind]]:
 def _count(kinds: Sequence[Kind], free: Mapping[str, int]) -> ServerCount:
     bound = min(_list_bounds(kinds, free), key=lambda item: item.rank)
     servers = bound.servers
-    if not _is_bound_exact(kinds):
+    is_uniform = len({kind.units for kind in kinds}) == 1
+    if not is_uniform or len(kinds) > _MAX_SUBSETS_OF:
         servers = _fill(kinds, free, bound.servers)
     # If fewer servers fit than the bound allows, the free units are too scattered.
     limits = bound.kinds if servers == bound.servers else tuple(kinds)
@@ -122,11 +123,6 @@ def _count(kinds: Sequence[Kind], free: Mapping[str, int]) -> ServerCount:
         sum(free[provider] for provider in providers),
         sum(kind.units * kind.count for kind in limits),
     )
-
-
-def _is_bound_exact(kinds: Sequence[Kind]) -> bool:
-    is_uniform = len({kind.units for kind in kinds}) == 1
-    return is_uniform and len(kinds) <= _MAX_SUBSETS_OF
 
 
 def _list_bounds(kinds: Sequence[Kind], free: Mapping[str, int]) -> Iterator[_Bound]:
@@ -235,7 +231,11 @@ def count_capacity(
         for index, group in enumerate(groups)
     ]
     problems = {name: _build_problem(options, by_host[name]) for name in sorted(hosts)}
-    counts = _solve(problems.values())
+    # Equal problems are solved once.
+    counts = {
+        problem: count_servers(problem.kinds, dict(problem.free))
+        for problem in set(problems.values())
+    }
     results = tuple(
         _describe_host(name, groups, counts[problem])
         for name, problem in problems.items()
@@ -262,14 +262,6 @@ def count_capacity(
         shortage=_find_main_shortage(results, relevant),
         is_exact=is_complete and all(host.is_exact for host in results),
     )
-
-
-def _solve(problems: Iterable[_Problem]) -> Mapping[_Problem, ServerCount]:
-    """Return the solution of each problem. Equal problems are solved once."""
-    return {
-        problem: count_servers(problem.kinds, dict(problem.free))
-        for problem in set(problems)
-    }
 
 
 def _build_problem(

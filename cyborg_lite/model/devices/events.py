@@ -4,7 +4,6 @@
 import enum
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 
 class DeviceEventKind(enum.StrEnum):
@@ -51,12 +50,3 @@ class DeviceEvent:
     unit: str = ''  # key of the handle; empty: the whole device
     value: str = ''  # see DeviceEventKind; empty: the kind has no value
     reason: str = ''
-
-
-@dataclass(frozen=True, slots=True)
-class EventDetails:
-    """Details of a step to store; each is text, or SQL for the text of each device."""
-
-    unit: Any = ''
-    value: Any = ''
-    reason: Any = ''

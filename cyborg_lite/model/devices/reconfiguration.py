@@ -168,15 +168,13 @@ class HardwareSet:
         for violation in _list_violations(schema, values):
             raise InvalidSettings(name=self.name, reason=violation)
         for name, value in values.items():
-            allowed = self._allowed_text(name)
+            schema = self.settings[name]
+            is_array = schema['type'] == 'array'
+            schema = schema.get('items', schema) if is_array else schema
+            allowed = _TEXT if {'enum', 'pattern'} & schema.keys() else _PLAIN_TEXT
             if not all(map(allowed.fullmatch, _list_texts(value))):
                 reason = f'{name} has a character that is not allowed.'
                 raise InvalidSettings(name=self.name, reason=reason)
-
-    def _allowed_text(self, name: str) -> re.Pattern[str]:
-        schema = self.settings[name]
-        schema = schema.get('items', schema) if schema['type'] == 'array' else schema
-        return _TEXT if {'enum', 'pattern'} & schema.keys() else _PLAIN_TEXT
 
     def to_view(self) -> 'SetView':
         """Return what a caller needs to select the set."""
@@ -293,7 +291,6 @@ def _parse_set(name: str, item: Mapping[str, Any]) -> HardwareSet:
 
 # Any: JSON.
 def _list_violations(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
-    """Yield the violations of a JSON Schema."""
     from jsonschema import Draft202012Validator
 
     for error in Draft202012Validator(schema).iter_errors(value):
@@ -303,7 +300,6 @@ def _list_violations(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
 
 # Any: JSON.
 def _find_schema_error(schema: Any) -> str | None:
-    """Return what is wrong with a JSON Schema; None: nothing."""
     from jsonschema import Draft202012Validator, SchemaError
 
     try:

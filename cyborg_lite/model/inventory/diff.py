@@ -113,7 +113,6 @@ def _keep_moved_paths(stored: Layout, reported: Layout) -> Layout:
 
 
 def _handles_of(layout: Layout, path: DeployablePath) -> dict[str, HandleFacts]:
-    """Return the attach handles of one deployable, by key."""
     return {
         leaf[2]: handle for leaf, handle in layout.handles.items() if leaf[:2] == path
     }
@@ -179,7 +178,6 @@ def _close_used_functions(
 
 
 def _pci_address(handle: HandleFacts) -> tuple[str | None, ...]:
-    """Return the fields of the address in the info of a handle."""
     return tuple(handle.info.get(name) for name in _ADDRESS_FIELDS)
 
 
@@ -212,7 +210,6 @@ def _keeps_class(before: Layout, after: Layout, path: DeployablePath) -> bool:
 
 
 def _resource_classes(layout: Layout, identity: str) -> set[str | None]:
-    """Return the resource classes of a device."""
     classes = {
         facts.resource_class
         for path, facts in layout.deployables.items()

@@ -74,17 +74,6 @@ class StoredInventory:
     hidden: frozenset[LeafPath] = frozenset()
 
 
-def device_facts(device: Device, hardware_id: str) -> Device:
-    """Return the values of a reported device, without its deployables.
-
-    :param hardware_id: hardware id to store
-    """
-    reason = device.health_reason[:REASON_MAX_LENGTH]
-    return replace(
-        device, hardware_id=hardware_id, health_reason=reason, root=NO_DEPLOYABLES
-    )
-
-
 def product_key(card: Device) -> str:
     """Return the key of the product; devices with different keys are never the same.
 
@@ -136,12 +125,6 @@ def walk_deployables(
     return walk(device.root, None)
 
 
-def handle_facts(handle: AttachHandle) -> HandleFacts:
-    """Return the values of a reported attach handle."""
-    values = {item.name: getattr(handle, item.name) for item in fields(handle)}
-    return HandleFacts(**values)
-
-
 def build_layout(devices: Mapping[str, tuple[Device, str]]) -> Layout:
     """Return the flat form of devices.
 
@@ -154,11 +137,19 @@ def build_layout(devices: Mapping[str, tuple[Device, str]]) -> Layout:
         for suffix, facts, deployable in walk_deployables(device):
             deployables[identity, suffix] = facts
             for handle in deployable.handles:
-                handles[identity, suffix, handle.key] = handle_facts(handle)
+                values = {
+                    item.name: getattr(handle, item.name) for item in fields(handle)
+                }
+                handles[identity, suffix, handle.key] = HandleFacts(**values)
             for key, value in build_attributes(deployable).items():
                 attributes[identity, suffix, key] = value
     facts_by_identity = {
-        identity: device_facts(device, hardware_id)
+        identity: replace(
+            device,
+            hardware_id=hardware_id,
+            health_reason=device.health_reason[:REASON_MAX_LENGTH],
+            root=NO_DEPLOYABLES,
+        )
         for identity, (device, hardware_id) in devices.items()
     }
     return Layout(facts_by_identity, deployables, handles, attributes)

@@ -131,7 +131,6 @@ class Device:
 
 
 def _list_fields(record: Any) -> dict[str, Any]:
-    """Return the fields of a data class by name."""
     return {item.name: getattr(record, item.name) for item in fields(record)}
 
 

@@ -7,7 +7,7 @@ configuration reference of Nova. The former names of both options are also read.
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -173,10 +173,7 @@ def parse_specs(value: str) -> list[Mapping[str, Any]]:
 
 
 def _check(spec: Mapping[str, Any]) -> None:
-    """Check that all fields can be compared.
-
-    :raises ValueError: a field is invalid
-    """
+    """Check that all fields can be compared."""
     for field in ('vendor_id', 'product_id'):
         _matches_digits(spec.get(field, _ANY), '0000')
     if not isinstance(spec.get('devname', ''), str):
@@ -204,22 +201,20 @@ def _matches(spec: Mapping[str, Any], function: NovaPciFunction) -> bool:
         return spec['devname'] in function.interfaces
     address = spec.get('address') or ''
     if isinstance(address, dict):
-        return _matches_patterns(address, function.address)
+        pairs = zip(_FIELDS, _split_address(function.address), strict=True)
+        return all(_matches_pattern(address.get(f, '.*'), own) for f, own in pairs)
     if _same_address(address, function.address):
         return True
     # An exact address of a physical function includes its virtual functions.
     return (
         function.parent is not None
-        and not _is_pattern(address)
+        and _ANY not in _split_address(address)
         and _same_address(address, function.parent)
     )
 
 
 def _matches_digits(expected: Any, digits: str) -> bool:
-    """Compare a JSON value with hexadecimal digits.
-
-    :raises ValueError: the value is not a hexadecimal number
-    """
+    """Compare a JSON value with hexadecimal digits."""
     if not isinstance(expected, str):
         raise ValueError
     return expected.strip() == _ANY or int(expected, 16) == int(digits, 16)
@@ -235,32 +230,16 @@ def _split_address(address: str) -> list[str]:
     return [field.strip() or _ANY for field in (*fields, function)]
 
 
-def _is_pattern(address: str) -> bool:
-    return _ANY in _split_address(address)
-
-
 def _same_address(expected: Any, address: str) -> bool:
-    """Compare a JSON value with an address.
-
-    :raises ValueError: the value is not an address
-    """
+    """Compare a JSON value with an address."""
     if not isinstance(expected, str):
         raise ValueError
     pairs = zip(_split_address(expected), _split_address(address), strict=True)
     return all(_matches_digits(digits, own) for digits, own in pairs)
 
 
-def _matches_patterns(patterns: Mapping[str, Any], address: str) -> bool:
-    own: Collection[str] = _split_address(address)
-    pairs = zip(_FIELDS, own, strict=True)
-    return all(_matches_pattern(patterns.get(f, '.*'), digits) for f, digits in pairs)
-
-
 def _matches_pattern(pattern: Any, text: str) -> bool:
-    """Match a text with a pattern from JSON.
-
-    :raises ValueError: the pattern is not a regular expression
-    """
+    """Match a text with a pattern from JSON."""
     try:
         return re.match(pattern, text) is not None
     except (re.error, TypeError):

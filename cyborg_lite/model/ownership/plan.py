@@ -13,7 +13,7 @@ has a matching card decides. ``*`` in a host name or for a card matches any text
 
 import enum
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
@@ -97,13 +97,12 @@ def parse_plan(content: object) -> OwnershipPlan:
 
     :raises ConfigurationError: the content is not a valid plan
     """
-    return OwnershipPlan(tuple(_parse_hosts(content or {})))
-
-
-def _parse_hosts(content: object) -> Iterator[OwnershipRule]:
-    for host, cards in _items(content, 'the file'):
-        for card, value in _items(cards, f'host {host}'):
-            yield _parse_card(host, card.lower(), value)
+    rules = (
+        _parse_card(host, card.lower(), value)
+        for host, cards in _items(content or {}, 'the file')
+        for card, value in _items(cards, f'host {host}')
+    )
+    return OwnershipPlan(tuple(rules))
 
 
 def _parse_card(host: str, card: str, value: object) -> OwnershipRule:

@@ -11,8 +11,12 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import Any, Final
 
-from cyborg_lite.errors.profiles import InvalidDeviceProfile
-from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Group, Limits
+from cyborg_lite.model.profiles.device_profiles import (
+    DeviceProfile,
+    Group,
+    Limits,
+    refuse,
+)
 from cyborg_lite.model.text import format_count
 
 KEY: Final = 'alternatives'
@@ -107,10 +111,8 @@ def check_alternatives(
         number *= 1 + len(alternative_groups)
         _check_group(f'groups[{index}]', (group, *alternative_groups))
     if number > limits.choices:
-        raise InvalidDeviceProfile(
-            reason=f'the alternatives of all groups have {number} combinations, at '
-            f'most {limits.choices} are allowed'
-        )
+        fault = f'have {number} combinations, at most {limits.choices} are allowed'
+        refuse('the alternatives of all groups', fault)
 
 
 def _check_group(name: str, options: Sequence[Keys]) -> None:
@@ -120,12 +122,13 @@ def _check_group(name: str, options: Sequence[Keys]) -> None:
         title = f'{name}.{KEY}[{index - 1}]'
         count = group.requirements.arq_count
         if count != first:
-            raise InvalidDeviceProfile(
-                reason=f'{title} needs {format_count(count, "ARQ")}, but {name} needs '
-                f'{first}; all alternatives of a group must need the same number'
+            fault = (
+                f'needs {format_count(count, "ARQ")}, but {name} needs {first}; all '
+                'alternatives of a group must need the same number'
             )
+            refuse(title, fault)
         if group.requirements in [earlier.requirements for earlier in parsed[:index]]:
-            raise InvalidDeviceProfile(
-                reason=f'{title} has the same resources and traits as a group that is '
-                f'preferred to it'
+            fault = (
+                'has the same resources and traits as a group that is preferred to it'
             )
+            refuse(title, fault)

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
-from typing import Final
+from typing import Final, NoReturn
 
+from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
 from cyborg_lite.model.profiles.renames import RENAMED_KEYS
 
@@ -128,7 +129,6 @@ class Group:
 # The ARQs of a page have few different groups.
 @functools.lru_cache(maxsize=1024)
 def _parse_group(items: tuple[tuple[str, str], ...]) -> Group:
-    """Parse the items of the stored mapping of a group."""
     keys = {RENAMED_KEYS.get(key, key): value for key, value in items}
     amounts = _select(keys, _RESOURCES)
     traits = _select(keys, _TRAIT)
@@ -146,7 +146,6 @@ def _parse_group(items: tuple[tuple[str, str], ...]) -> Group:
 
 
 def _select(keys: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Return the values of the keys with a prefix, by key without the prefix."""
     return {
         key.removeprefix(prefix): value
         for key, value in keys.items()
@@ -195,6 +194,15 @@ class ProfileChange:
     enabled: bool | None = None
     is_public: bool | None = None
     alternatives: tuple[tuple[Mapping[str, str], ...], ...] = ()  # of the groups
+
+
+def refuse(subject: str, fault: str) -> NoReturn:
+    """Refuse a device profile.
+
+    :param subject: what is wrong, with the name of its group
+    :raises InvalidDeviceProfile: always
+    """
+    raise InvalidDeviceProfile(reason=f'{subject} {fault}')
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model import uuids
 from cyborg_lite.model.profiles.alternatives import KEY
 from cyborg_lite.model.profiles.device_profiles import (
     DeviceProfile,
     Limits,
     ProfileChange,
+    refuse,
 )
 from cyborg_lite.model.profiles.groups import parse_groups
 from cyborg_lite.model.text import format_value, is_storable
@@ -41,7 +41,7 @@ def parse_profile(
     :raises InvalidDeviceProfile: a field is invalid; the error names what is allowed
     """
     if not isinstance(body, Mapping):
-        raise InvalidDeviceProfile(reason='it must be an object')
+        refuse('it', 'must be an object')
     groups, alternatives = parse_groups(body.get('groups'), limits)
     return DeviceProfile(
         uuid=_uuid(body.get('uuid'), fresh_uuid),
@@ -71,11 +71,11 @@ def parse_profile_change(body: Mapping[str, object], limits: Limits) -> ProfileC
             if limits.attributes is not None:
                 values[KEY] = alternatives
         elif field in _FLAGS:
-            values[field] = _flag(field, value)
+            if not isinstance(value, bool):
+                refuse(field, 'must be true or false')
+            values[field] = value
         else:
-            raise InvalidDeviceProfile(
-                reason=f'{format_value(field)} cannot be changed'
-            )
+            refuse(format_value(field), 'cannot be changed')
     return ProfileChange(fields=tuple(values), **values)
 
 
@@ -84,16 +84,14 @@ def _uuid(value: object, fresh: str) -> str:
         return fresh
     uuid = uuids.normalize_uuid(value) if isinstance(value, str) else None
     if uuid is None:
-        raise InvalidDeviceProfile(reason='uuid must be a UUID')
+        refuse('uuid', 'must be a UUID')
     return uuid
 
 
 def _name(value: object, longest: int) -> str:
     if not isinstance(value, str) or not is_valid_name(value) or len(value) > longest:
-        raise InvalidDeviceProfile(
-            reason=f'name must be a string of 1 to {longest} letters, digits, '
-            f'hyphens and underscores'
-        )
+        allowed = 'letters, digits, hyphens and underscores'
+        refuse('name', f'must be a string of 1 to {longest} {allowed}')
     return value
 
 
@@ -101,14 +99,6 @@ def _description(value: object, longest: int) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or len(value) > longest or not is_storable(value):
-        raise InvalidDeviceProfile(
-            reason=f'description must be null or a string of at most {longest} '
-            f'characters, without NUL'
-        )
-    return value
-
-
-def _flag(field: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidDeviceProfile(reason=f'{field} must be true or false')
+        fault = f'must be null or a string of at most {longest} characters, without NUL'
+        refuse('description', fault)
     return value

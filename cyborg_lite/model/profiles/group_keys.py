@@ -12,7 +12,7 @@ with underscores instead of hyphens.
 
 import difflib
 import re
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,6 +26,7 @@ from cyborg_lite.model.profiles.device_profiles import (
     AttachTarget,
     Group,
     Limits,
+    refuse,
 )
 from cyborg_lite.model.profiles.renames import RENAMED_KEYS
 from cyborg_lite.model.text import format_value, is_storable
@@ -60,22 +61,16 @@ def parse_entry(
         return _trait(group_name, name, value, limits.standard_traits)
     if colon and kind == 'accel':
         return _accel(group_name, name, value, limits)
-    raise InvalidDeviceProfile(
-        reason=f'{group_name} must start with resources:, trait: or accel:'
-    )
+    refuse(group_name, 'must start with resources:, trait: or accel:')
 
 
 def _resource(group_name: str, name: str, value: object, limit: int) -> _Entry:
     name = _normalize_name(name)
     if name not in _STANDARD_CLASSES and not _is_custom(name):
-        raise InvalidDeviceProfile(
-            reason=f'{group_name} must name FPGA, GPU, VGPU, PGPU or a class CUSTOM_...'
-        )
+        refuse(group_name, 'must name FPGA, GPU, VGPU, PGPU or a class CUSTOM_...')
     amount = _amount(value)
     if amount is None or not 1 <= amount <= limit:
-        raise InvalidDeviceProfile(
-            reason=f'{group_name} must be a whole number from 1 to {limit}'
-        )
+        refuse(group_name, f'must be a whole number from 1 to {limit}')
     return f'resources:{name}', str(amount)
 
 
@@ -94,11 +89,9 @@ def _trait(
     name = _normalize_name(name)
     if name not in standard and not _is_custom(name):
         also = ' or one of os-traits' if standard else ''
-        raise InvalidDeviceProfile(
-            reason=f'{group_name} must name a trait CUSTOM_...{also}'
-        )
+        refuse(group_name, f'must name a trait CUSTOM_...{also}')
     if not isinstance(value, str) or value not in _TRAIT_VALUES:
-        raise InvalidDeviceProfile(reason=f'{group_name} must be required or forbidden')
+        refuse(group_name, 'must be required or forbidden')
     return f'trait:{name}', value
 
 
@@ -113,49 +106,31 @@ def _is_custom(name: str) -> bool:
     return fits and len(name) <= _MAX_PLACEMENT_LENGTH
 
 
-def _find_longest(name: str, limits: Limits) -> int:
-    is_compiled = name == 'selector' and limits.attributes is not None
-    return limits.selector if is_compiled else limits.value
-
-
 def list_accel_names() -> frozenset[str]:
     """Return the names after ``accel:`` that this service reads."""
     former = (key.removeprefix('accel:') for key in RENAMED_KEYS)
     return frozenset([*_RULES, *former])
 
 
-def _check_accel_name(group_name: str, name: str, valid_names: Set[str]) -> None:
-    """Check that a name after ``accel:`` is valid.
-
-    :raises InvalidDeviceProfile: the name is unknown; the error has the nearest one
-    """
-    if name in valid_names:
-        return
-    nearest = difflib.get_close_matches(name, sorted(valid_names), 1)
-    hint = f'; did you mean accel:{nearest[0]}?' if nearest else ''
-    raise InvalidDeviceProfile(reason=f'{group_name} is no known key{hint}')
-
-
 def _accel(group_name: str, name: str, value: object, limits: Limits) -> _Entry | None:
-    longest = _find_longest(name, limits)
+    is_compiled = name == 'selector' and limits.attributes is not None
+    longest = limits.selector if is_compiled else limits.value
     if not _WORD.fullmatch(name) or len(name) > longest:
-        raise InvalidDeviceProfile(
-            reason=f'{group_name} must have letters, digits, hyphens and underscores '
-            f'after accel:'
-        )
-    if limits.accel_keys:
-        _check_accel_name(group_name, name, limits.accel_keys)
+        fault = 'must have letters, digits, hyphens and underscores after accel:'
+        refuse(group_name, fault)
+    if limits.accel_keys and name not in limits.accel_keys:
+        nearest = difflib.get_close_matches(name, sorted(limits.accel_keys), 1)
+        hint = f'; did you mean accel:{nearest[0]}?' if nearest else ''
+        refuse(group_name, f'is no known key{hint}')
     if value is None:
         return None
     if not isinstance(value, str) or len(value) > longest or not is_storable(value):
-        raise InvalidDeviceProfile(
-            reason=f'{group_name} must be a string of at most {longest} characters, '
-            f'without NUL'
-        )
+        fault = f'must be a string of at most {longest} characters, without NUL'
+        refuse(group_name, fault)
     rule = _RULES.get(name, _ANYTHING)
     valid = rule.parse(value)
     if valid is None:
-        raise InvalidDeviceProfile(reason=f'{group_name} must be {rule.description}')
+        refuse(group_name, f'must be {rule.description}')
     return f'accel:{name}', valid
 
 

@@ -6,10 +6,9 @@ The grammar of the keys in a group is in ``group_keys.py``.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cyborg_lite.errors.profiles import InvalidDeviceProfile
 from cyborg_lite.model.profiles import group_keys, selector_keys
 from cyborg_lite.model.profiles.alternatives import KEY, check_alternatives
-from cyborg_lite.model.profiles.device_profiles import Group, Limits
+from cyborg_lite.model.profiles.device_profiles import Group, Limits, refuse
 from cyborg_lite.model.profiles.selector_keys import SAME
 
 Groups = tuple[dict[str, str], ...]
@@ -21,22 +20,20 @@ def parse_groups(value: object, limits: Limits) -> tuple[Groups, tuple[Groups, .
     :raises InvalidDeviceProfile: the groups violate the grammar or a limit
     """
     if not isinstance(value, list) or not 1 <= len(value) <= limits.groups:
-        raise InvalidDeviceProfile(
-            reason=f'groups must be a list of 1 to {limits.groups} objects'
-        )
+        refuse('groups', f'must be a list of 1 to {limits.groups} objects')
     options = [
         _options(f'groups[{index}]', group, limits) for index, group in enumerate(value)
     ]
     total = sum(max(map(_count_units, groups)) for groups in options)
     if total > limits.accelerators:
-        raise InvalidDeviceProfile(
-            reason=f'groups request {total} accelerators, '
-            f'at most {limits.accelerators} are allowed'
-        )
+        limit = limits.accelerators
+        refuse('groups', f'request {total} accelerators, at most {limit} are allowed')
     groups = tuple(first for first, *_ in options)
     further = tuple(tuple(alternatives) for _, *alternatives in options)
     if any(further):
-        _check_no_sets(options)
+        # A set becomes one group; its alternatives would be those of several groups.
+        if any(SAME in group for groups in options for group in groups):
+            refuse('a profile', f'cannot have both {SAME} and {KEY}')
     elif limits.attributes is not None:
         groups = merge_sets(groups)
         further = ((),) * len(groups)
@@ -44,31 +41,18 @@ def parse_groups(value: object, limits: Limits) -> tuple[Groups, tuple[Groups, .
     return groups, further if any(further) else ()
 
 
-def _check_no_sets(options: Sequence[Groups]) -> None:
-    """Check that no group of a profile with alternatives is in a set.
-
-    A set becomes one group; its alternatives would be those of several groups.
-    """
-    if any(selector_keys.SAME in group for groups in options for group in groups):
-        reason = f'a profile cannot have both {selector_keys.SAME} and {KEY}'
-        raise InvalidDeviceProfile(reason=reason)
-
-
 def _count_units(group: Mapping[str, str]) -> int:
     return Group.parse(group).requirements.total
 
 
 def _options(name: str, value: object, limits: Limits) -> Groups:
-    """Return a group and its alternatives."""
     has_language = limits.attributes is not None
     if not has_language or not isinstance(value, Mapping) or KEY not in value:
         return (parse_group(name, value, limits),)
     values = value[KEY]
     limit = limits.options - 1
     if not isinstance(values, list) or len(values) > limit:
-        raise InvalidDeviceProfile(
-            reason=f'{name}.{KEY} must be a list of at most {limit} objects'
-        )
+        refuse(f'{name}.{KEY}', f'must be a list of at most {limit} objects')
     keys = {key: item for key, item in value.items() if key != KEY}
     titles = ((f'{name}.{KEY}[{index}]', group) for index, group in enumerate(values))
     return (
@@ -84,21 +68,19 @@ def parse_group(group_name: str, value: object, limits: Limits) -> dict[str, str
     :raises InvalidDeviceProfile: a key or a value is invalid
     """
     if not isinstance(value, Mapping):
-        raise InvalidDeviceProfile(reason=f'{group_name} must be an object')
+        refuse(group_name, 'must be an object')
     group: dict[str, str] = {}
     for key, item in value.items():
         entry = group_keys.parse_entry(group_name, key, item, limits)
         if entry is None:
             continue
         if entry[0] in group:
-            raise InvalidDeviceProfile(reason=f'{group_name} has {entry[0]} twice')
+            refuse(group_name, f'has {entry[0]} twice')
         group[entry[0]] = entry[1]
     if not Group.parse(group).requirements.amounts:
-        raise InvalidDeviceProfile(reason=f'{group_name} has no resources: key')
+        refuse(group_name, 'has no resources: key')
     if 'accel:bitstream_id' in group and 'accel:function_id' in group:
-        raise InvalidDeviceProfile(
-            reason=f'{group_name} has both accel:bitstream_id and accel:function_id'
-        )
+        refuse(group_name, 'has both accel:bitstream_id and accel:function_id')
     if limits.attributes is not None:
         return selector_keys.compile_group(
             group_name, group, limits.attributes, limits.tolerates
@@ -149,8 +131,7 @@ def _merge_groups(name: str, first: GroupKeys, second: GroupKeys) -> dict[str, s
     """
     _check_class(name, first, second)
     for fault in _list_faults(first, second):
-        reason = f'{name}: {fault} in the other groups with the same {SAME}'
-        raise InvalidDeviceProfile(reason=reason)
+        refuse(f'{name}:', f'{fault} in the other groups with the same {SAME}')
     units = {
         key: str(int(amount) + int(second[key]))
         for key, amount in first.items()
@@ -162,15 +143,14 @@ def _merge_groups(name: str, first: GroupKeys, second: GroupKeys) -> dict[str, s
 def _check_class(name: str, *groups: GroupKeys) -> None:
     classes = {key for group in groups for key in group if key.startswith('resources:')}
     if len(classes) > 1:
-        reason = (
-            f'{name}: the groups of {SAME} must have one resource class; a resource '
-            f'provider has only one, and Nova cannot relate several providers'
+        fault = (
+            'must have one resource class; a resource provider has only one, and Nova '
+            'cannot relate several providers'
         )
-        raise InvalidDeviceProfile(reason=reason)
+        refuse(f'{name}: the groups of {SAME}', fault)
 
 
 def _list_faults(first: GroupKeys, second: GroupKeys) -> Iterator[str]:
-    """Yield why one provider cannot serve both groups."""
     for key in sorted(first.keys() | second.keys()):
         values = first.get(key), second.get(key)
         if values[0] == values[1]:

@@ -178,11 +178,6 @@ class _Parser:
     def _token(self) -> _Token:
         return self._tokens[self._index]
 
-    def _advance(self) -> _Token:
-        token = self._token
-        self._index += 1
-        return token
-
     def _accepts(self, text: str) -> bool:
         """Consume a word or a sign if it is next; return whether it was."""
         token = self._token
@@ -233,7 +228,8 @@ class _Parser:
         self._index += 1
         name, position = token.text.removeprefix(_PREFIX), token.position
         if self._token.kind == 'sign' and self._token.text in _OPERATORS:
-            operator = self._advance().text
+            operator = self._token.text
+            self._index += 1
             return Comparison(name, operator, (self._parse_literal(),), position)
         if self._accepts('in'):
             return Comparison(name, 'in', self._parse_list(), position)

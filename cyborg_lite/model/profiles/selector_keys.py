@@ -31,7 +31,11 @@ from cyborg_lite.model.inventory.typed_attributes import (
     AttributeDeclaration,
     list_units,
 )
-from cyborg_lite.model.profiles.device_profiles import BITSTREAM_KEYS, TOLERATED
+from cyborg_lite.model.profiles.device_profiles import (
+    BITSTREAM_KEYS,
+    TOLERATED,
+    refuse,
+)
 from cyborg_lite.model.profiles.selector_grammar import check_selector, parse_selector
 from cyborg_lite.model.profiles.selectors import (
     KEY,
@@ -84,15 +88,15 @@ def compile_group(
     keys = {key: value for key, value in group.items() if key not in computed}
     for key in _QUANTITIES.keys() & keys.keys():
         keys[key] = _normalize_quantity(group_name, key, keys[key])
-    _check_set(group_name, keys)
+    if keys.get(SAME, 'card') not in _SETS:
+        names = ', '.join(_SETS)
+        refuse(f'{group_name}: {SAME}', f'must be one of {names}')
     text = join_selectors(keys)
     if text is None:
         if computed:
-            reason = (
-                f'{group_name}: {computed[0]} is computed from a selector; '
-                f'names with {TRAIT_PREFIX} are reserved'
-            )
-            raise InvalidDeviceProfile(reason=reason)
+            reserved = f'names with {TRAIT_PREFIX} are reserved'
+            fault = f'is computed from a selector; {reserved}'
+            refuse(f'{group_name}: {computed[0]}', fault)
         return keys
     try:
         if KEY in keys:
@@ -160,7 +164,6 @@ def find_selector(group: Mapping[str, str]) -> Selector | None:
 def _find_compiled(
     group: Mapping[str, str], keys: Mapping[str, str]
 ) -> Selector | None:
-    """Return the selector of the keys, if the group has its trait."""
     text = join_selectors(keys)
     if text is None:
         return None
@@ -171,28 +174,12 @@ def _find_compiled(
     return selector if f'trait:{selector.trait}' in group else None
 
 
-def _check_set(group_name: str, keys: Mapping[str, str]) -> None:
-    """Check the value of ``accel:same``.
-
-    :raises InvalidDeviceProfile: the value is unknown
-    """
-    if keys.get(SAME, 'card') not in _SETS:
-        names = ', '.join(_SETS)
-        reason = f'{group_name}: {SAME} must be one of {names}'
-        raise InvalidDeviceProfile(reason=reason)
-
-
 def _normalize_quantity(group_name: str, key: str, text: str) -> str:
-    """Return a number and a unit without spaces.
-
-    :raises InvalidDeviceProfile: the number is missing, or the unit does not fit
-    """
+    """Return a number and a unit without spaces."""
     declaration = _QUANTITIES[key]
     match = _QUANTITY.fullmatch(text)
     units = list_units(declaration.unit)
     if match is None or match[2] not in units:
-        raise InvalidDeviceProfile(
-            reason=f'{group_name}: {key} {format_value(text)} must be a whole number '
-            f'with one of the units {", ".join(units)}'
-        )
+        fault = f'must be a whole number with one of the units {", ".join(units)}'
+        refuse(f'{group_name}: {key} {format_value(text)}', fault)
     return f'{int(match[1])}{match[2]}'

@@ -14,7 +14,6 @@ from cyborg_lite.model.providers.providers import (
     ActualProvider,
     DesiredProvider,
     Inventories,
-    ProviderInventory,
     ProviderRow,
     TreeNode,
     build_root,
@@ -244,18 +243,12 @@ def _change(node: TreeNode, text: str) -> ProviderChange:
 
 
 def _format_inventories(inventories: Inventories) -> str:
-    texts = [
-        _format_inventory(name, inventory)
-        for name, inventory in sorted(inventories.items())
-    ]
+    texts = []
+    for name, item in sorted(inventories.items()):
+        ratio = item.allocation_ratio
+        text = '' if ratio == 1 else f', ratio {ratio}'
+        texts.append(f'{name} {item.total} ({item.reserved} reserved{text})')
     return ', '.join(texts) or 'empty'
-
-
-def _format_inventory(name: str, inventory: ProviderInventory) -> str:
-    ratio = ''
-    if inventory.allocation_ratio != 1:
-        ratio = f', ratio {inventory.allocation_ratio}'
-    return f'{name} {inventory.total} ({inventory.reserved} reserved{ratio})'
 
 
 def is_generated_trait(name: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from cyborg_lite.db.jobs import operations, queue
-from cyborg_lite.db.jobs.payloads import read_payload
+from cyborg_lite.db.jobs.queue import read_payload
 from cyborg_lite.errors.arqs import NoFreeHandle
 from cyborg_lite.errors.devices import DeployableInUse
 from cyborg_lite.errors.registry import describe_code, find_code

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the largest page of collections, since microversion 2.5."""
 
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -14,7 +15,7 @@ from cyborg_lite.db.inventory import device_events
 from cyborg_lite.model.arqs.usages import UnitUsage, UsageReport
 from cyborg_lite.model.bitstreams.listing import ListedBitstream
 from cyborg_lite.model.devices.cleaning import CleanState, UnitSelection
-from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
+from cyborg_lite.model.devices.events import DeviceEventKind
 from tests.builders.device_rows import add_device
 from tests.builders.service_rows import add_service_row
 from tests.builders.unclean_units import release_unit
@@ -75,13 +76,9 @@ def test_cursor_is_refused_by_older_microversion(small: Client) -> None:
 def test_device_events_are_paged_latest_first(small: Client) -> None:
     uuid = next(iter(small.conductor.devices))
     for number in range(5):
-        details = EventDetails(value=str(number))
-        small.conductor.database.write(
-            device_events.add_events,
-            Device.uuid == uuid,
-            DeviceEventKind.MODE_CHANGED,
-            details,
-        )
+        add = partial(device_events.add_events, value=str(number))
+        is_device = Device.uuid == uuid
+        small.conductor.database.write(add, is_device, DeviceEventKind.MODE_CHANGED)
     events = walk(small.at('2.7'), f'/devices/{uuid}/events')
     assert [event['value'] for event in events] == list('43210')
     assert small.at('2.7').get(f'/devices/{uuid}/events?marker={uuid}').status == 400

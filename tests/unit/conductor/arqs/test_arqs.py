@@ -51,7 +51,7 @@ def arqs(database: Database, agents: FakeAgents) -> ArqService:
     # The runner is never started, so an accepted ARQ stays in BindStarted.
     runner = JobRunner(database, {}, create_owner(30), workers=Workers(1, 1))
     runner.stop()
-    return ArqService(database, runner, RULES, None, agents)
+    return ArqService(database, runner, RULES, agents=agents)
 
 
 def test_create_eight_arqs_is_one_write(database: Database, arqs: ArqService) -> None:

@@ -57,7 +57,7 @@ def test_purge_deletes_old_daemons_without_devices(
     database.write(reports.store_report, report(card(1)))
     for host in ('old-controller', 'new-controller'):
         database.write(services.record_start, CONDUCTOR, host, '1')
-    database.write(services.record_agent_digest, 'empty-host', '1', 'digest')
+    database.write(services.record_agent_heartbeat, 'empty-host', '1', 'digest')
     is_old = Service.host != 'new-controller'
     execute(database, update(Service).where(is_old).values(heartbeat_at=_LONG_AGO))
     purger.purge()

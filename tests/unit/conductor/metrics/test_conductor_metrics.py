@@ -163,7 +163,7 @@ def test_metrics_show_job_table(
 
 def test_metrics_database_down_serves_other_metrics(metrics: Metrics) -> None:
     metrics.add_database_metrics(Database('sqlite:////nowhere/at/all.sqlite'))
-    metrics.count_heartbeat()
+    metrics.count('agent_heartbeats')
     assert figure(metrics, 'agent_heartbeats_total') == 1
 
 
@@ -232,7 +232,9 @@ def test_metrics_count_placement_calls_by_status(metrics: Metrics) -> None:
 
 def test_metrics_count_heartbeats(database: Database, metrics: Metrics) -> None:
     batch = HeartbeatBatch(database, threading.Event())
-    inventory = InventoryService(database, lambda: None, batch, metrics.count_heartbeat)
+    inventory = InventoryService(
+        database, lambda: None, batch, lambda: metrics.count('agent_heartbeats')
+    )
     for _ in range(3):
         inventory.record_heartbeat('compute-1', 'digest', '0.1.0')
     assert figure(metrics, 'agent_heartbeats_total') == 3
@@ -242,7 +244,7 @@ def test_metrics_count_heartbeats(database: Database, metrics: Metrics) -> None:
 
 
 def test_metrics_are_served_over_http(metrics: Metrics) -> None:
-    metrics.count_heartbeat()
+    metrics.count('agent_heartbeats')
     port = metrics.serve('127.0.0.1', [free_port()])
     with closing(urllib.request.urlopen(f'http://127.0.0.1:{port}/metrics')) as answer:
         text = answer.read().decode()

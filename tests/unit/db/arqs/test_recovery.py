@@ -12,7 +12,7 @@ from cyborg_lite.db.core.tables import Arq
 from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import agents
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.payloads import read_payload
+from cyborg_lite.db.jobs.queue import read_payload
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.events import RecoveryResult

@@ -77,11 +77,13 @@ def test_record_heartbeat_keeps_uuid_and_start_time(database: Database) -> None:
     assert (after.uuid, after.started_at) == (before.uuid, before.started_at)
 
 
-def test_record_agent_digest_unchanged_costs_one_statement(database: Database) -> None:
+def test_record_agent_heartbeat_unchanged_costs_one_statement(
+    database: Database,
+) -> None:
     database.write(agents.store_digest, 'compute-1', 'digest', 'boot')
     with statements(database) as sql:
         needs_report = database.write(
-            services.record_agent_digest, 'compute-1', '0.1.0', 'digest'
+            services.record_agent_heartbeat, 'compute-1', '0.1.0', 'digest'
         )
     assert needs_report is False
     assert len(sql) == 1

@@ -4,7 +4,7 @@
 import pytest
 
 from cyborg_lite import codec
-from cyborg_lite.db.jobs.payloads import read_payload
+from cyborg_lite.db.jobs.queue import read_payload
 from cyborg_lite.errors.jobs import InvalidJobPayload
 from cyborg_lite.model.jobs import BindPayload, ReleasePayload
 

@@ -157,7 +157,7 @@ def test_schedule_audits_new_host_is_not_due(database: Database) -> None:
 def test_schedule_audits_heartbeat_and_report_keep_time(database: Database) -> None:
     add_audited_agents(database, 1)
     database.write(agents.store_digest, 'compute-0', 'd', 'b')
-    database.write(services.record_agent_digest, 'compute-0', '0.1.0', 'd')
+    database.write(services.record_agent_heartbeat, 'compute-0', '0.1.0', 'd')
     assert database.write(providers.schedule_placement_audits, HOUR, MINUTE) == 1
 
 
