@@ -77,6 +77,17 @@ class Handler(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class EndlessHandler:
+    """A handler of jobs without a deadline."""
+
+    database: Database
+
+    def expire(self, job: Job, reason: str) -> None:
+        """Mark the job as failed. Only an operator causes this."""
+        self.database.write(queue.fail_job, job, reason)
+
+
+@dataclass(frozen=True, slots=True)
 class JobAttempts:
     """Runs attempts at jobs. It has no state; any thread may call it."""
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite.conductor.jobs.runner import EndlessHandler
 from cyborg_lite.conductor.periodic import repeat
 from cyborg_lite.conductor.providers.sync import (
     PlacementSync,
@@ -147,7 +148,7 @@ class HostSyncJobs:
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderRemovalHandler:
+class ProviderRemovalHandler(EndlessHandler):
     """Deletes the providers of a removed host after nova-compute has dropped them.
 
     nova-compute reads the tree of its root provider again after ``[compute]
@@ -156,7 +157,6 @@ class ProviderRemovalHandler:
     (``get_allocations_for_provider_tree`` in Nova: scheduler/client/report.py).
     """
 
-    database: Database
     sync_jobs: HostSyncJobs
 
     def run(self, job: Job) -> None:
@@ -164,10 +164,6 @@ class ProviderRemovalHandler:
         hostname = queue.read_payload(ProviderRemovalPayload, job.payload).hostname
         self.sync_jobs.sync_in_mode(hostname, SyncMode(delete_detached=True))
         self.database.write(queue.finish_job, job)
-
-    def expire(self, job: Job, reason: str) -> None:
-        """Mark the job as failed. Only an operator causes this: it has no deadline."""
-        self.database.write(queue.fail_job, job, reason)
 
 
 # --- periodic comparison of all hosts with Placement ---

@@ -9,9 +9,8 @@ from oslo_log import log
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.jobs.runner import EndlessHandler
 from cyborg_lite.db.bitstreams import programming
-from cyborg_lite.db.core.engine import Database
-from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.profiles import selectors
 from cyborg_lite.model.jobs import Job
 from cyborg_lite.model.profiles.selector_keys import name_bitstream_attribute
@@ -22,15 +21,14 @@ _HOSTS: Final = 500  # whose jobs one transaction writes
 
 
 @dataclass(frozen=True, slots=True)
-class SelectorsHandler:
-    """Runs the job that follows a change of selectors. It has no deadline.
+class SelectorsHandler(EndlessHandler):
+    """Runs the job that follows a change of selectors.
 
     The job evaluates all deployables in one pass and schedules Placement syncs of the
     hosts whose providers must get or lose a trait. The syncs set and remove the traits.
     A report that is stored meanwhile has a sync of its own.
     """
 
-    database: Database
     placement: Placement
     catalog: BitstreamCatalog
 
@@ -55,7 +53,3 @@ class SelectorsHandler:
             self.database.write(selectors.schedule_syncs, batch)
         LOG.info('%d selectors evaluated; %d hosts change', len(active), len(hosts))
         self.database.write(selectors.finish_evaluation, job, repeat=has_bitstreams)
-
-    def expire(self, job: Job, reason: str) -> None:
-        """Mark the job as failed. Only an operator causes this: it has no deadline."""
-        self.database.write(queue.fail_job, job, reason)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from oslo_log import log
 
 from cyborg_lite.clients.placement import Placement
+from cyborg_lite.conductor.jobs.runner import EndlessHandler
 from cyborg_lite.conductor.providers.reading import HostReader
 from cyborg_lite.conductor.providers.writing import (
     ProviderCache,
@@ -270,10 +271,9 @@ def _log_problems(hostname: str, problems: Iterable[ProviderProblem]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacementSyncHandler:
-    """Runs Placement sync jobs. They have no deadline."""
+class PlacementSyncHandler(EndlessHandler):
+    """Runs Placement sync jobs."""
 
-    database: Database
     placement_sync: PlacementSync
 
     def run(self, job: Job) -> None:
@@ -311,7 +311,3 @@ class PlacementSyncHandler:
         """Store what clients read of the operations of the job; most have none."""
         if job.operations:
             self.database.write(record, job.operations, value)
-
-    def expire(self, job: Job, reason: str) -> None:
-        """Mark the job as failed. Only an operator causes this: it has no deadline."""
-        self.database.write(queue.fail_job, job, reason)
