@@ -4,7 +4,7 @@
 The agent is the only one to know the modes of a device. Each plan therefore calls it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,7 +14,6 @@ from cyborg_lite.conductor.devices.devices import HostPeers
 from cyborg_lite.conductor.jobs.operations import build_operation
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.devices import hold, modes
-from cyborg_lite.db.devices.modes import ModeDevice
 from cyborg_lite.db.jobs.queue import read_payload
 from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import ServiceUnavailable
@@ -29,6 +28,7 @@ from cyborg_lite.model.devices.modes import (
     ModeOrder,
     plan_modes,
 )
+from cyborg_lite.model.devices.reconfiguration import DeviceFacts
 from cyborg_lite.model.inventory import report_rules
 from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.jobs import Job, JobState, ModePayload
@@ -58,7 +58,7 @@ class ModeService:
 
     @serves(Conductor.plan_modes)
     def plan(self, context: RequestContext, uuid: str) -> DevicePlan:
-        device = self.database.read(modes.find_device, uuid)
+        device = self.database.read(hold.find_device, uuid)
         listings = self.agents.list_modes(context, device.hostname)
         own = [item for item in listings if item.address == device.address]
         listing = own[0] if own else DeviceModes(device.address, (), ())
@@ -107,12 +107,12 @@ class ModeHandler:
         """Hold the device, have its agent set the mode, and end the hold."""
         payload = read_payload(ModePayload, job.payload)
         try:
-            device = self.database.write(modes.hold_device, job, payload)
+            device, providers = self.database.write(modes.hold_device, job, payload)
         except (DeviceNotFound, ModeRefused) as error:
             self._end(job, error.text)
             return
         try:
-            self._change(job, device, payload.mode)
+            self._change(job, device, providers, payload.mode)
         except _RETRIED:
             raise
         except ModeUnknown as error:
@@ -134,10 +134,12 @@ class ModeHandler:
         is_held = self.database.read(hold.is_held, job)
         self._end(job, reason, is_known=not is_held)
 
-    def _change(self, job: Job, device: ModeDevice, mode: str) -> None:
+    def _change(
+        self, job: Job, device: DeviceFacts, providers: Sequence[str], mode: str
+    ) -> None:
         self.peers.sync_placement(device.hostname)
         # An instance may be scheduled to a device that has no ARQ yet.
-        reason = self.peers.describe_allocations(device.provider_uuids)
+        reason = self.peers.describe_allocations(providers)
         if reason:
             raise ModeRefused(uuid=device.uuid, mode=mode, reason=reason)
         # The agent ignores an order that is older than the last one it executed.

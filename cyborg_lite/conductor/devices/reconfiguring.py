@@ -67,7 +67,7 @@ class ReconfigurationService:
 
     @serves(Conductor.show_configuration)
     def show(self, uuid: str) -> DeviceConfiguration:
-        device = self.database.read(reconfigurations.find_device, uuid)
+        device = self.database.read(hold.find_device, uuid)
         matching = self.sets.list_matching(device)
 
         def selects(facts: DeviceFacts) -> bool:
@@ -120,7 +120,7 @@ class ReconfigurationService:
         operation: NewOperation,
         generation: int | None = None,
     ) -> None:
-        device = self.database.read(reconfigurations.find_device, uuid)
+        device = self.database.read(hold.find_device, uuid)
         hardware_set = self._find_set(device, request.hardware_set)
         hardware_set.check_settings(request.settings)
         limit = _RUNS * 2 * hardware_set.timeout + _MARGIN

@@ -4,6 +4,8 @@
 No ARQ can claim a handle of a held device. The device is in maintenance, so that
 Placement offers none of its units. A device that the operator has put into maintenance
 stays in maintenance.
+
+A function that takes the uuid of a device raises ``DeviceNotFound`` if there is none.
 """
 
 from collections.abc import Collection
@@ -15,6 +17,7 @@ from sqlalchemy import ColumnElement, and_, func, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import (
     AttachHandle,
     Deployable,
@@ -25,8 +28,12 @@ from cyborg_lite.db.core.tables import (
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.inventory.handles import FREE, list_owners
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.errors.devices import DeviceNotFound
 from cyborg_lite.model.devices.devices import DeviceStatus
-from cyborg_lite.model.devices.reconfiguration import ReconfigurationState
+from cyborg_lite.model.devices.reconfiguration import (
+    DeviceFacts,
+    ReconfigurationState,
+)
 from cyborg_lite.model.jobs import Job, ModePayload, ReconfigurePayload
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.operations import NewOperation, OperationKind
@@ -37,7 +44,26 @@ HELD: Final = 'held'
 APPLIED: Final = 'applied'
 """Step of a job whose playbooks have succeeded. Its devices are still held."""
 
+FACTS: Final = Record(DeviceFacts, Device, address=Device.control_address)
+
 _MAX_NAMED: Final = 10  # ARQs
+
+
+def find_device(session: Session, uuid: str) -> DeviceFacts:
+    """Return a device."""
+    device = FACTS.find(session, Device.uuid == uuid)
+    if device is None:
+        raise DeviceNotFound(uuid=uuid)
+    return device
+
+
+def lock_device(session: Session, uuid: str) -> tuple[int, DeviceFacts]:
+    """Lock a device until the transaction ends; return its id, and the device."""
+    locked = FACTS.select().where(Device.uuid == uuid).with_for_update()
+    row = session.execute(locked).one_or_none()
+    if row is None:
+        raise DeviceNotFound(uuid=uuid)
+    return row.row_id, FACTS.read(row)
 
 
 def find_obstacle(session: Session, ids: Collection[int]) -> str:

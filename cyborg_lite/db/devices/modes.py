@@ -10,15 +10,13 @@ A function that takes the uuid of a device raises ``DeviceNotFound`` if there is
 and ``GenerationConflict`` if the device has another generation than the given one.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.core.change import change, check_generation, raise_generation
 from cyborg_lite.db.core.clock import read_now_ms
-from cyborg_lite.db.core.records import Record
 from cyborg_lite.db.core.tables import Device
 from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.devices import hold
@@ -29,36 +27,13 @@ from cyborg_lite.db.jobs import administration, operations, queue
 from cyborg_lite.errors.devices import DeviceNotFound, ModeRefused
 from cyborg_lite.model.devices.events import DeviceEventKind
 from cyborg_lite.model.devices.modes import ModeChange, list_inventory
+from cyborg_lite.model.devices.reconfiguration import DeviceFacts
 from cyborg_lite.model.inventory.host_report import Device as ReportedDevice
 from cyborg_lite.model.jobs import Job, JobState, ModePayload
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.operations import NewOperation, OperationKind
 
 _LIMIT_MS: Final = 900_000  # until a change counts as failed
-
-
-@dataclass(frozen=True, slots=True)
-class ModeDevice:
-    """A stored device with the values that a change of its mode requires."""
-
-    id: int
-    uuid: str
-    hostname: str
-    address: str  # PCI address of the managing function
-    provider_uuids: tuple[str, ...] = ()
-
-
-_DEVICE: Final = Record(ModeDevice, Device, address=Device.control_address)
-
-
-def find_device(session: Session, uuid: str) -> ModeDevice:
-    """Return a device by its uuid."""
-    statement = _DEVICE.select().where(Device.uuid == uuid)
-    row = session.execute(statement).one_or_none()
-    if row is None:
-        raise DeviceNotFound(uuid=uuid)
-    providers = hold.list_providers(session, [row.row_id])
-    return _DEVICE.read(row, provider_uuids=providers)
 
 
 def list_users(session: Session, uuid: str) -> tuple[str, ...]:
@@ -88,13 +63,13 @@ def add_change(
     :param operation: that ends with the job
     :raises ModeRefused: the device is in use, or its mode is being changed
     """
-    device = _lock_device(session, payload.device_uuid)
+    number, device = hold.lock_device(session, payload.device_uuid)
     check_generation(session, Device, device.uuid, generation)
     raise_generation(session, Device, device.uuid)
     if queue.has_keyed_job(session, OperationKind.MODE, device.uuid):
         reason = 'its mode is being changed already.'
         raise ModeRefused(uuid=device.uuid, mode=payload.mode, reason=reason)
-    _check_unused(session, device, payload.mode)
+    _check_unused(session, number, payload)
     for job in administration.list_jobs(
         session, [OperationKind.MODE], [JobState.FAILED]
     ):
@@ -103,20 +78,22 @@ def add_change(
     hold.add_job(session, payload, device.hostname, _LIMIT_MS, operation)
 
 
-def hold_device(session: Session, job: Job, payload: ModePayload) -> ModeDevice:
+def hold_device(
+    session: Session, job: Job, payload: ModePayload
+) -> tuple[DeviceFacts, tuple[str, ...]]:
     """Hold a device for a job, unless the job holds it, and record the step.
 
+    :returns: the device, and the uuids of its providers
     :raises ModeRefused: the device is in use
     """
-    device = _lock_device(session, payload.device_uuid)
-    if hold.is_held(session, job):
-        return device
-    _check_unused(session, device, payload.mode)
-    hold.hold_devices(session, [device.id], _hold_reason(payload.mode))
-    queue.record_job_step(session, job, HELD)
-    operations.record_step(session, job.operations, HELD, 10)
-    queue.add_job(session, queue.placement_sync_job(device.hostname))
-    return device
+    number, device = hold.lock_device(session, payload.device_uuid)
+    if not hold.is_held(session, job):
+        _check_unused(session, number, payload)
+        hold.hold_devices(session, [number], _hold_reason(payload.mode))
+        queue.record_job_step(session, job, HELD)
+        operations.record_step(session, job.operations, HELD, 10)
+        queue.add_job(session, queue.placement_sync_job(device.hostname))
+    return device, hold.list_providers(session, [number])
 
 
 def read_order_time(session: Session, job: Job) -> int:
@@ -157,12 +134,12 @@ def end_change(
     device_events.add_events(session, is_device, kinds[bool(failure)], **details)
     if hold.is_held(session, job):
         try:
-            device = _lock_device(session, payload.device_uuid)
+            number, device = hold.lock_device(session, payload.device_uuid)
         except DeviceNotFound:
             pass  # it was removed with its host
         else:
             text = '' if is_known else f'Its mode is unknown: {failure}'
-            hold.end_hold(session, [device.id], _hold_reason(payload.mode), text)
+            hold.end_hold(session, [number], _hold_reason(payload.mode), text)
             queue.add_job(session, queue.placement_sync_job(device.hostname))
     if not failure:
         queue.finish_job(session, job)
@@ -171,16 +148,12 @@ def end_change(
     queue.fail_job(session, job, failure)
 
 
-def _check_unused(session: Session, device: ModeDevice, mode: str) -> None:
+def _check_unused(session: Session, device_id: int, payload: ModePayload) -> None:
     """Check that all handles of a device are free."""
-    reason = hold.find_obstacle(session, [device.id])
+    reason = hold.find_obstacle(session, [device_id])
     if reason:
-        raise ModeRefused(uuid=device.uuid, mode=mode, reason=reason)
-
-
-def _lock_device(session: Session, uuid: str) -> ModeDevice:
-    session.execute(select(Device.id).where(Device.uuid == uuid).with_for_update())
-    return find_device(session, uuid)
+        uuid, mode = payload.device_uuid, payload.mode
+        raise ModeRefused(uuid=uuid, mode=mode, reason=reason)
 
 
 def _hold_reason(mode: str) -> str:

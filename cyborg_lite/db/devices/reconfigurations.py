@@ -21,7 +21,7 @@ from cyborg_lite.db.core.records import AnyRow, Record
 from cyborg_lite.db.core.tables import Device, now
 from cyborg_lite.db.core.tables import Reconfiguration as RecordRow
 from cyborg_lite.db.devices import hold
-from cyborg_lite.db.devices.hold import APPLIED, HELD
+from cyborg_lite.db.devices.hold import APPLIED, FACTS, HELD
 from cyborg_lite.db.inventory.handles import list_owners
 from cyborg_lite.db.jobs import operations, queue
 from cyborg_lite.errors.devices import DeviceNotFound, ReconfigurationRefused
@@ -42,7 +42,6 @@ _MAX_SHOWN: Final = 20  # changes of one device
 
 Selects = Callable[[DeviceFacts], bool]
 
-_FACTS: Final = Record(DeviceFacts, Device, address=Device.control_address)
 _RECORD: Final = Record(
     Reconfiguration, RecordRow, phase=func.nullif(RecordRow.phase, '')
 )
@@ -67,17 +66,6 @@ class ReconfigurationWork:
     device: DeviceFacts
     provider_uuids: tuple[str, ...]  # of all devices that it holds
     is_applied: bool = False  # True: only the report of the host is missing
-
-
-def find_device(session: Session, uuid: str) -> DeviceFacts:
-    """Return a device.
-
-    :raises DeviceNotFound: no device has the uuid
-    """
-    device = _FACTS.find(session, Device.uuid == uuid)
-    if device is None:
-        raise DeviceNotFound(uuid=uuid)
-    return device
 
 
 def list_changes(session: Session, device_uuid: str) -> tuple[Reconfiguration, ...]:
@@ -123,9 +111,7 @@ def add_change(
     :raises GenerationConflict: the device has another generation
     :raises ReconfigurationRefused: a device is in use, or is being changed
     """
-    locked = select(Device.id).where(Device.uuid == new.device_uuid)
-    device_id = session.scalar(locked.with_for_update())
-    device = find_device(session, new.device_uuid)
+    device_id, device = hold.lock_device(session, new.device_uuid)
     check_generation(session, Device, device.uuid, generation)
     raise_generation(session, Device, device.uuid)
     if queue.has_keyed_job(session, OperationKind.CONFIGURATION, device.uuid):
@@ -159,7 +145,7 @@ def begin_change(
     :raises ReconfigurationRefused: a device is in use
     """
     # In the order of their ids, so that two changes of a host cannot block each other.
-    device = find_device(session, payload.device_uuid)
+    device = hold.find_device(session, payload.device_uuid)
     ids = _list_affected(session, device, selects)
     session.execute(
         select(Device.id)
@@ -270,12 +256,12 @@ def _list_affected(
     session: Session, device: DeviceFacts, selects: Selects
 ) -> list[int]:
     rows = session.execute(
-        _FACTS.select().where(Device.hostname == device.hostname).order_by(Device.id)
+        FACTS.select().where(Device.hostname == device.hostname).order_by(Device.id)
     )
     return [
         row.row_id
         for row in rows
-        if row.uuid == device.uuid or selects(_FACTS.read(row))
+        if row.uuid == device.uuid or selects(FACTS.read(row))
     ]
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.core.tables import AttachHandle, Device
-from cyborg_lite.db.devices import cleanings, devices, modes, reconfigurations
+from cyborg_lite.db.devices import cleanings, devices, hold, modes, reconfigurations
 from cyborg_lite.db.devices.reconfigurations import NewReconfiguration
 from cyborg_lite.db.hosts import hosts
 from cyborg_lite.db.inventory import reports
@@ -58,11 +58,11 @@ def list_preparing(database: Database) -> list[bool]:
 
 def test_hold_concerns_one_device(database: Database, payload: ModePayload) -> None:
     job = lease(database, payload)
-    device = database.write(modes.hold_device, job, payload)
+    device, providers = database.write(modes.hold_device, job, payload)
     assert (device.hostname, device.address) == (HOST, '0000:3b:00.0')
-    assert device.provider_uuids == (card(0x3B).root.provider_uuid,)
+    assert providers == (card(0x3B).root.provider_uuid,)
     assert sorted(list_preparing(database)) == [False, False, True, True]
-    assert database.write(modes.hold_device, job, payload) == device
+    assert database.write(modes.hold_device, job, payload) == (device, providers)
     database.write(modes.end_change, job)
     assert not any(list_preparing(database))
 
@@ -72,7 +72,7 @@ def test_new_handles_of_held_device_do_not_end_hold(
 ) -> None:
     """The host reports other handles before the end of the change."""
     job = lease(database, payload)
-    device = database.write(modes.hold_device, job, payload)
+    device, _ = database.write(modes.hold_device, job, payload)
     report_cards(database, card(0x3B, handles=4))
     new = NewReconfiguration(device.uuid, 'set', {}, 'admin', 1000)
     with pytest.raises(ReconfigurationRefused, match='is being changed'):
@@ -161,4 +161,4 @@ def test_removed_device_ends_change(database: Database, payload: ModePayload) ->
     assert change is not None
     assert change.state == 'failed'
     with pytest.raises(DeviceNotFound):
-        database.read(modes.find_device, payload.device_uuid)
+        database.read(hold.find_device, payload.device_uuid)
