@@ -4,6 +4,7 @@
 import itertools
 import threading
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 from cyborg_lite.conductor.periodic import repeat
@@ -34,24 +35,19 @@ def count_writes(lifetime: float) -> int:
     return max(1, int(min(_CHECK_INTERVAL, lifetime / 3) / _WRITE_INTERVAL))
 
 
+@dataclass(slots=True)
 class FaultLog:
     """Collects faults, and writes them in batches. Thread-safe."""
 
-    def __init__(
-        self, database: Database, lifetime: float, stopping: threading.Event
-    ) -> None:
-        """Store the arguments.
-
-        :param lifetime: seconds after which a fault that is not seen again has ended
-        """
-        self._database = database
-        self.agents: Agents | None = None  # None: not connected, nobody is warned
-        self._lifetime = lifetime
-        self._stopping = stopping
-        self._lock = threading.Lock()
-        # Reasons of the faults that are not written yet; empty: the fault has ended.
-        self._reasons: dict[FaultKey, str] = {}
-        self._warnings: set[Fault] = set()  # of which the first agent was warned
+    database: Database
+    lifetime: float  # seconds after which a fault that is not seen again has ended
+    stopping: threading.Event
+    agents: Agents | None = None  # None: not connected, nobody is warned
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    # Reasons of the faults that are not written yet; empty: the fault has ended.
+    _reasons: dict[FaultKey, str] = field(default_factory=dict, init=False)
+    # Of which the first agent was warned.
+    _warnings: set[Fault] = field(default_factory=set, init=False)
 
     def note(self, kind: AttentionKind, host: str, name: str, reason: str) -> None:
         """Note that a fault exists now.
@@ -91,13 +87,13 @@ class FaultLog:
 
         The time of the first note is the time since when that is so.
         """
-        for item in self._database.read(list_profile_faults):
+        for item in self.database.read(list_profile_faults):
             self.note(item.kind, '', item.subject_id, item.reason)
 
     def run(self) -> None:
         """Write the faults until the stop event is set."""
         writes = itertools.count()
-        per_check = count_writes(self._lifetime)
+        per_check = count_writes(self.lifetime)
 
         def write() -> None:
             if next(writes) % per_check == 0:
@@ -105,7 +101,7 @@ class FaultLog:
             self.write()
 
         subject = 'Writing the faults of daemons'
-        repeat(write, subject, lambda: _WRITE_INTERVAL, self._stopping)
+        repeat(write, subject, lambda: _WRITE_INTERVAL, self.stopping)
 
     def write(self) -> None:
         """Write what was noted since the last call, and delete what has ended."""
@@ -113,7 +109,7 @@ class FaultLog:
             reasons, self._reasons = self._reasons, {}
         current = [Fault(*key, reason) for key, reason in reasons.items() if reason]
         former = [key for key, reason in reasons.items() if not reason]
-        self._database.write(services.record_faults, current, former, self._lifetime)
+        self.database.write(services.record_faults, current, former, self.lifetime)
         for fault in current:
             is_duplicate = fault.kind == AttentionKind.DUPLICATE_AGENT
             if is_duplicate and self.agents is not None and fault not in self._warnings:

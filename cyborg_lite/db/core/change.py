@@ -7,6 +7,7 @@ parameters for the values: building a statement takes more CPU than running it.
 
 import importlib
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import ColumnElement, Update, case, delete, select, update
@@ -85,6 +86,7 @@ def values_by_row(
     return (statement.values(**differing) if differing else statement), common
 
 
+@dataclass(frozen=True, slots=True)
 class Upsert:
     """Inserts rows of a table, or updates existing ones, in one statement.
 
@@ -92,25 +94,15 @@ class Upsert:
     statement is built once for each kind of database.
     """
 
-    def __init__(  # the columns of one statement
-        self,
-        table: Any,  # a class of `tables`
-        keys: Columns,
-        changed: Collection[str] = (),
-        *,
-        also: Values | None = None,
-        computed: Values | None = None,
-    ) -> None:
-        """Store the arguments. A row with the same ``keys`` is updated instead.
-
-        :param keys: the columns of a unique constraint
-        :param changed: columns that an update sets to the value of the new row
-        :param also: SQL for other columns that an update sets; may use the stored row
-        :param computed: SQL for columns of the new row that get no values
-        """
-        self._table, self._keys, self._changed = table, keys, changed
-        self._also, self._computed = also or {}, computed or {}
-        self._statements: dict[str, UpdateBase] = {}  # by name of the dialect
+    table: Any  # a class of `tables`
+    keys: Columns  # of a unique constraint: a row with the same keys is updated
+    changed: Collection[str] = ()  # columns that get the value of the new row
+    # SQL for other columns that an update sets; may use the stored row.
+    also: Values = field(default_factory=dict)
+    # SQL for columns of the new row that get no values.
+    computed: Values = field(default_factory=dict)
+    # By name of the dialect.
+    _statements: dict[str, UpdateBase] = field(default_factory=dict, init=False)
 
     def run(self, session: Session, values: Values | Sequence[Values]) -> None:
         """Insert or update one row, or several rows with the same columns."""
@@ -122,15 +114,15 @@ class Upsert:
     def _build(self, dialect: str) -> UpdateBase:
         # The modules of all dialects take 4 MB, and a process has one database.
         module = importlib.import_module(f'sqlalchemy.dialects.{dialect}')
-        insert = module.insert(self._table).values(**self._computed)
+        insert = module.insert(self.table).values(**self.computed)
         is_mysql = dialect == 'mysql'
         new_row = insert.inserted if is_mysql else insert.excluded
-        updated = {name: new_row[name] for name in self._changed} | {**self._also}
+        updated = {name: new_row[name] for name in self.changed} | {**self.also}
         if is_mysql:
             statement: UpdateBase = insert.on_duplicate_key_update(**updated)
         else:
             statement = insert.on_conflict_do_update(
-                index_elements=self._keys, set_=updated
+                index_elements=self.keys, set_=updated
             )
         return statement
 
