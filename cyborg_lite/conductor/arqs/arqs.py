@@ -230,8 +230,8 @@ class ArqService:
             return False
         stored = self.database.read(agents.find_agent, host)
         # Empty: the host does not tell its boot, or the agent has not reported yet.
-        known = stored.boot_id if stored else None
-        return not (boot_id and known) or boot_id == known
+        stored_boot_id = stored.boot_id if stored else None
+        return not (boot_id and stored_boot_id) or boot_id == stored_boot_id
 
     def _select_attachable(
         self, context: RequestContext, rows: tuple[Arq, ...]

@@ -242,16 +242,31 @@ def create_arqs(  # noqa: PLR0913  # all are keys of one call
     :raises EmptyDeviceProfile: the profile requires no accelerator
     """
     profile = _find_profile(session, profile_name, viewer)
-    # ARQs of a disabled profile may only be bound to an instance that had it before.
-    for_former_server = not profile.enabled
-    if for_former_server:
+    if not profile.enabled:
         may_restore = former_servers.has_former_servers(session, profile.id)
         if not (of_service and may_restore):
             raise DeviceProfileDisabled(name=profile_name)
-    created_at = profile.current_time.replace(tzinfo=UTC)
-    rows, further = [], []  # columns of the record that the API shows, and the others
+    rows = list(_build_rows(profile, project_id, image_properties or {}))
+    if not rows:
+        raise EmptyDeviceProfile(name=profile_name)
+    change(session, _CREATE, [row | further for row, further in rows])
+    outbox.add_arqs(session, Row.uuid.in_([row['uuid'] for row, _ in rows]), CREATED)
+    if profile.promise is not None:
+        # Placement has the allocation that was promised. Nova does not say which.
+        change(
+            session, delete(ProfilePromise).where(ProfilePromise.id == profile.promise)
+        )
+    state_times = {State.INITIAL.value: profile.current_time.replace(tzinfo=UTC)}
+    return tuple(Arq(**row, state_times=state_times) for row, _ in rows)
+
+
+# Any: the row of ``_PROFILE``, and columns of several types.
+def _build_rows(
+    profile: Any, project_id: str | None, image_properties: Mapping[str, str]
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield the columns of each new ARQ that the API shows, and the others."""
     for index, (number, options, has_several) in enumerate(
-        _list_groups(profile, image_properties or {})
+        _list_groups(profile, image_properties)
     ):
         keys = options[number]
         for resource_class in Group.parse(keys).requirements.unit_classes:
@@ -264,27 +279,18 @@ def create_arqs(  # noqa: PLR0913  # all are keys of one call
                 'device_profile_group': keys,
                 'alternative': number,
                 'project_id': project_id,
-                'created_at': created_at,
+                'created_at': profile.current_time.replace(tzinfo=UTC),
             }
-            rows.append(row)
-            columns = {
-                'device_profile_id': profile.id,
-                'for_former_server': for_former_server,
-                'resource_class': resource_class,
-                'alternatives': options if has_several else None,
-            }
-            further.append({**row, **columns})
-    if not rows:
-        raise EmptyDeviceProfile(name=profile_name)
-    change(session, _CREATE, further)
-    outbox.add_arqs(session, Row.uuid.in_([row['uuid'] for row in rows]), CREATED)
-    if profile.promise is not None:
-        # Placement has the allocation that was promised. Nova does not say which.
-        change(
-            session, delete(ProfilePromise).where(ProfilePromise.id == profile.promise)
-        )
-    state_times = {State.INITIAL.value: created_at}
-    return tuple(Arq(**row, state_times=state_times) for row in rows)
+            yield (
+                row,
+                {
+                    'device_profile_id': profile.id,
+                    # Then it may only be bound to an instance that had the profile.
+                    'for_former_server': not profile.enabled,
+                    'resource_class': resource_class,
+                    'alternatives': options if has_several else None,
+                },
+            )
 
 
 def list_profile_groups(

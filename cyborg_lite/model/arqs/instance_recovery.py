@@ -506,8 +506,8 @@ class _Planner:
                 reason = 'The host does not know the instance of the unit.'
             if reason:
                 reason = f'{reason} It stays prepared for ARQ {handle.arq_uuid}.'
-                shown, instance = (unit,) if unit else (), handle.instance_uuid
-                yield self._build_step(RecoveryAction.NONE, reason, shown, instance)
+                members, instance = (unit,) if unit else (), handle.instance_uuid
+                yield self._build_step(RecoveryAction.NONE, reason, members, instance)
 
 
 # --- groups and providers ---
@@ -569,7 +569,6 @@ def _list_options(
         for (provider, resource_class), free_amount in sorted(remaining.items()):
             if resource_class == name and free_amount >= amount:
                 own = traits.get(provider, frozenset())
-                wrong = requirements.required - own | requirements.forbidden & own
-                faults = len(wrong)
+                faults = len(requirements.required - own | requirements.forbidden & own)
                 fitting.append((faults, number, provider, name, amount))
     return [item[1:] for item in sorted(fitting)]

@@ -8,6 +8,7 @@ are not considered.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, combinations
 from typing import Final
 
@@ -232,12 +233,9 @@ def count_capacity(
     ]
     problems = {name: _build_problem(options, by_host[name]) for name in sorted(hosts)}
     # Equal problems are solved once.
-    counts = {
-        problem: count_servers(problem.kinds, dict(problem.free))
-        for problem in set(problems.values())
-    }
+    solve = cache(lambda item: count_servers(item.kinds, dict(item.free)))
     results = tuple(
-        _describe_host(name, groups, counts[problem])
+        _describe_host(name, groups, solve(problem))
         for name, problem in problems.items()
     )
     classes = {
