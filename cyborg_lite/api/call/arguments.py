@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 from urllib.parse import parse_qsl
 
+from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.model import uuids
 from cyborg_lite.model.queries import Query
@@ -166,19 +167,18 @@ def select_boolean_filters(
     return {name: (word,) for name, word in booleans.items()}
 
 
-def select_prefix_filter(
-    arguments: dict[str, str], longest: int
-) -> dict[str, tuple[str]]:
+def select_prefix_filter(arguments: dict[str, str]) -> dict[str, tuple[str]]:
     """Return the filter for the start of the name, if the request has one.
 
-    :param longest: largest number of characters
     :raises InvalidInput: the text is empty, too long or cannot be part of a name
     """
     text = arguments.get(PREFIX)
     if text is None:
         return {}
-    if not 1 <= len(text) <= longest:
-        raise InvalidInput(reason=f'{PREFIX} must have 1 to {longest} characters.')
+    if not 1 <= len(text) <= LONGEST_PREFIX:
+        raise InvalidInput(
+            reason=f'{PREFIX} must have 1 to {LONGEST_PREFIX} characters.'
+        )
     if not is_storable(text):
         raise InvalidInput(reason=f'{PREFIX} must be text without NUL characters.')
     return {PREFIX: (text,)}

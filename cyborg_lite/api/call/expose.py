@@ -217,16 +217,16 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
     )
 
 
-def _invert(
-    names: Mapping[Microversion, Collection[str]],
-) -> dict[str, Microversion]:
-    """Return the microversion of each name."""
-    return {name: version for version, group in names.items() for name in group}
-
-
 def _select_fields(call: Call, views: tuple[type[View], ...]) -> None:
     """Store the fields of ``views`` that the client requests, if it names any."""
     text = call.arguments.get(field_selection.ARGUMENT)
     if text is not None:
         fields = field_selection.parse_fields(text, views, call.microversion)
         call.fields, call.selectable = fields, views
+
+
+def _invert(
+    names: Mapping[Microversion, Collection[str]],
+) -> dict[str, Microversion]:
+    """Return the microversion of each name."""
+    return {name: version for version, group in names.items() for name in group}

@@ -3,7 +3,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from jsonschema import Draft202012Validator, validators
@@ -74,8 +74,12 @@ class Schema:
         # One error is enough: a long list may violate the schema in every element.
         error = next(self._validator.iter_errors(body), None)
         if error is not None:
+            place = ''.join(
+                f'[{step}]' if isinstance(step, int) else f'.{step}'
+                for step in error.absolute_path
+            ).removeprefix('.')
             raise InvalidBody(
-                place=_format_path(error.absolute_path),
+                place=format_value(place or 'The request body'),
                 violation=_format_violation(error),
                 pointer=_build_pointer(error),
             )
@@ -85,11 +89,6 @@ class Schema:
 NO_CONTENT: Final = Schema(
     {'type': ['object', 'null'], 'examples': [{}]}, optional=True
 )
-
-
-def _format_path(path: Iterable[str | int]) -> str:
-    steps = [f'[{step}]' if isinstance(step, int) else f'.{step}' for step in path]
-    return format_value(''.join(steps).removeprefix('.') or 'The request body')
 
 
 def _build_pointer(error: ValidationError) -> str:
@@ -125,10 +124,5 @@ def _format_violation(error: ValidationError) -> str:
         return f'lacks {", ".join(missing)}'
     wording = _WORDINGS.get(str(error.validator), 'violates the schema')
     words = expected if isinstance(expected, list) else [expected]
-    return wording.format(' or '.join(map(_format_json, words)))
-
-
-# Any: JSON.
-def _format_json(value: Any) -> str:
-    """Return text as it is, and other values as JSON: ``null``, not ``None``."""
-    return value if isinstance(value, str) else json.dumps(value)
+    texts = (word if isinstance(word, str) else json.dumps(word) for word in words)
+    return wording.format(' or '.join(texts))

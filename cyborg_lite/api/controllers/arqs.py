@@ -10,7 +10,7 @@ from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.patches import arq_patch
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_4, V2_5, V2_7
-from cyborg_lite.api.schemas import arqs as schemas
+from cyborg_lite.api.schemas import bodies
 from cyborg_lite.api.views.arqs import ArqList, ArqView, EventList, select_reason
 from cyborg_lite.api.views.shapes import HIDDEN
 from cyborg_lite.errors.arqs import (
@@ -72,7 +72,7 @@ class ArqCollection(Resource):
             records = self.context.hold.wait(
                 records,
                 lambda: self.conductor.list_arqs(call.caller, query),
-                _has_bind,
+                lambda arqs: any(arq.state is State.BIND_STARTED for arq in arqs),
                 self.context.hold_bind,
             )
         if instance is not None:
@@ -101,7 +101,7 @@ class ArqCollection(Resource):
 
     @expose(status=201, errors=(404, 409))
     @requires('cyborg:arq:create')
-    @accepts(body=schemas.CREATE)
+    @accepts(body=bodies.CREATE_ARQS)
     def post(self, call: Call) -> ArqList:
         """Create one ARQ per requested accelerator of a device profile.
 
@@ -119,7 +119,7 @@ class ArqCollection(Resource):
 
     @expose(status=202, errors=(404, 409))
     @requires('cyborg:arq:update', service_for=_BINDING)
-    @accepts(body=schemas.PATCH)
+    @accepts(body=bodies.PATCH_ARQS)
     def patch(self, call: Call) -> None:
         """Bind or unbind ARQs.
 
@@ -171,7 +171,7 @@ class ArqResource(Resource):
 
     @expose(status=202, errors=(409,))
     @requires('cyborg:arq:update', service_for=_BINDING)
-    @accepts(body=schemas.PATCH)
+    @accepts(body=bodies.PATCH_ARQS)
     def patch(self, call: Call) -> None:
         """Bind or unbind an ARQ.
 
@@ -255,11 +255,6 @@ def _needs_bind(call: Call) -> bool:
         and not _needs_resolved(call)
         and call.may_wait
     )
-
-
-def _has_bind(arqs: Sequence[Arq]) -> bool:
-    """Check whether a bind of the ARQs is running."""
-    return any(arq.state is State.BIND_STARTED for arq in arqs)
 
 
 def _parse_instance(call: Call) -> str | None:

@@ -10,7 +10,7 @@ from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_7
-from cyborg_lite.api.schemas import cleanings as schemas
+from cyborg_lite.api.schemas import bodies
 from cyborg_lite.api.views.cleanings import CleaningList
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.devices import DeviceNotFound
@@ -60,7 +60,7 @@ class RetryCleaning(_CleaningResource):
     @expose(status=HTTPStatus.ACCEPTED, errors=(404, 409))
     @requires('cyborg:cleaning:retry')
     @since(V2_7)
-    @accepts(body=schemas.RETRY)
+    @accepts(body=bodies.RETRY_CLEANING)
     def post(self, call: Call) -> None:
         """Clean units of a device again.
 
@@ -81,7 +81,7 @@ class AcceptUnits(_CleaningResource):
     @expose(status=HTTPStatus.NO_CONTENT, errors=(404, 409))
     @requires('cyborg:cleaning:accept')
     @since(V2_7)
-    @accepts(body=schemas.ACCEPT)
+    @accepts(body=bodies.ACCEPT_UNIT)
     def post(self, call: Call) -> None:
         """Declare units of a device clean.
 
@@ -102,7 +102,7 @@ class ResetDevice(_CleaningResource):
     @expose(status=HTTPStatus.ACCEPTED, errors=(404, 409))
     @requires('cyborg:cleaning:reset')
     @since(V2_7)
-    @accepts(body=schemas.RESET)
+    @accepts(body=bodies.RESET_UNIT)
     def post(self, call: Call) -> None:
         """Reset the free units of a device, and prove that they are the same.
 

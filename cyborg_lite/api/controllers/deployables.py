@@ -11,8 +11,7 @@ from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.call.expose import accepts, expose, requires
 from cyborg_lite.api.call.resource import ApiContext, Resource
 from cyborg_lite.api.microversion import V2_4, V2_5, V2_6, V2_7
-from cyborg_lite.api.schemas import deployables as schemas
-from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX
+from cyborg_lite.api.schemas import bodies
 from cyborg_lite.api.views.deployables import (
     AttributeList,
     AttributeView,
@@ -61,7 +60,7 @@ class DeployableCollection(Resource):
         """
         values = call.arguments
         filters = arguments.select_filters(values, _EXACT)
-        filters |= arguments.select_prefix_filter(values, LONGEST_PREFIX)
+        filters |= arguments.select_prefix_filter(values)
         for name in (*_RELATED, _DEVICE):
             if name in values:
                 filters[name] = (arguments.parse_uuid(name, values[name]),)
@@ -99,7 +98,7 @@ class ProgramDeployable(Resource):
 
     @expose(accepted=(JobView, OperationView), errors=(409, 500, 504))
     @requires('cyborg:deployable:program')
-    @accepts(body=schemas.PROGRAM)
+    @accepts(body=bodies.PROGRAM)
     def patch(self, call: Call) -> DeployableView | JobView | OperationView:
         """Program a deployable with a bitstream.
 
@@ -116,7 +115,7 @@ class ProgramDeployable(Resource):
             loaded = record.bitstream_id or ''
             program = [{'image_uuid': loaded}] if loaded else []
             document = {**encode(DeployableView(record), call), 'program': program}
-            if not call.resolve_patch(schemas.PROGRAM, document):
+            if not call.resolve_patch(bodies.PROGRAM, document):
                 return DeployableView(record)
         image = arguments.parse_uuid(
             'image_uuid', call.body[0]['value'][0]['image_uuid']
@@ -173,7 +172,7 @@ class AttributeCollection(Resource):
 
     @expose(status=201, errors=(404, 409))
     @requires('cyborg:attribute:create')
-    @accepts(body=schemas.CREATE_ATTRIBUTE)
+    @accepts(body=bodies.CREATE_ATTRIBUTE)
     def post(self, call: Call) -> AttributeView:
         """Add an attribute to a deployable.
 

@@ -13,8 +13,7 @@ from cyborg_lite.api.call.expose import accepts, expose, requires, since, until
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.call.validation import NO_CONTENT
 from cyborg_lite.api.microversion import V2_2, V2_4, V2_5, V2_6, V2_7
-from cyborg_lite.api.schemas import device_profiles as schemas
-from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX
+from cyborg_lite.api.schemas import bodies
 from cyborg_lite.api.views.capacity import ExplanationView, ProfileCapacityView
 from cyborg_lite.api.views.device_profiles import (
     AccessList,
@@ -96,11 +95,16 @@ class ProfileCollection(Resource):
         A user sees public profiles and private profiles whose access list has the
         project of the user. An administrator sees all profiles.
         """
-        filters = {
+        filters: dict[str, tuple[str, ...]] = {
             **arguments.select_boolean_filters(call.arguments, _SWITCHES),
-            **arguments.select_prefix_filter(call.arguments, LONGEST_PREFIX),
+            **arguments.select_prefix_filter(call.arguments),
         }
-        query = paging.build_query(call, name=_parse_names(call), **filters)
+        if 'name' in call.arguments:
+            names = arguments.split_list(call.arguments['name'])
+            # Malformed names are dropped: a database may compare them as equal to a
+            # name. Without a valid name no profile matches.
+            filters['name'] = tuple(filter(is_valid_name, names))
+        query = paging.build_query(call, **filters)
         page = self.conductor.list_device_profiles(call.caller, query)
         records = page
         if 'name' in query.filters and call.microversion < V2_4:
@@ -137,7 +141,7 @@ class ProfileCollection(Resource):
 
     @expose(status=201, errors=(409,))
     @requires('cyborg:device_profile:create')
-    @accepts(body=schemas.CREATE)
+    @accepts(body=bodies.CREATE_PROFILES)
     def post(self, call: Call) -> ProfileView | ProfileList:
         """Create device profiles.
 
@@ -194,7 +198,7 @@ class ProfileResource(Resource):
     @expose(errors=(409,))
     @requires('cyborg:device_profile:update')
     @since(V2_4, hidden=True)
-    @accepts(body=schemas.PATCH, precondition=True)
+    @accepts(body=bodies.PATCH_PROFILE, precondition=True)
     def patch(self, call: Call) -> WrappedProfile:
         """Change a device profile.
 
@@ -205,7 +209,7 @@ class ProfileResource(Resource):
         if call.is_json_patch:
             profile = find_profile(self.conductor, call, self.identifier)
             document = encode(ProfileView(profile), call)
-            if not call.resolve_patch(schemas.CHANGES, document):
+            if not call.resolve_patch(bodies.PROFILE_CHANGES, document):
                 return WrappedProfile(device_profile=profile)
         change = profile_body.parse_profile_change(call, _find_limits(self, call))
         uuid = find_profile(self.conductor, call, self.identifier).uuid
@@ -259,15 +263,6 @@ def _log_refusal(call: Call, names: Sequence[str], reason: str) -> None:
         ', '.join(names),
         reason,
     )
-
-
-def _parse_names(call: Call) -> tuple[str, ...] | None:
-    """Return the names to filter by; None: no filter; empty: no profile matches."""
-    text = call.arguments.get('name')
-    if text is None:
-        return None
-    # Malformed names are dropped: a database may compare them as equal to a name.
-    return tuple(filter(is_valid_name, arguments.split_list(text)))
 
 
 def _delete_profiles(resource: Resource, call: Call, text: str) -> None:
@@ -327,7 +322,7 @@ class ProfileAccess(Resource):
     @expose()
     @requires('cyborg:device_profile:access')
     @since(V2_4)
-    @accepts(body=schemas.ACCESS, newer={V2_5: arguments.PAGES})
+    @accepts(body=bodies.PROFILE_ACCESS, newer={V2_5: arguments.PAGES})
     def post(self, call: Call) -> AccessList:
         """Add projects to the access list of a device profile.
 

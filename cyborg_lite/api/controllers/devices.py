@@ -11,7 +11,7 @@ from cyborg_lite.api.call.patches.json_patch import list_fields
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.call.validation import NO_CONTENT
 from cyborg_lite.api.microversion import V2_3, V2_4, V2_7
-from cyborg_lite.api.schemas import devices as schemas
+from cyborg_lite.api.schemas import bodies
 from cyborg_lite.api.views.devices import (
     DeviceConfigurationView,
     DeviceEventList,
@@ -86,7 +86,7 @@ class DeviceResource(Resource):
     )
     @requires('cyborg:device:update')
     @since(V2_4, hidden=True)
-    @accepts(body=schemas.PATCH, precondition=True)
+    @accepts(body=bodies.PATCH_DEVICE, precondition=True)
     def patch(
         self, call: Call
     ) -> DeviceView | DeviceModesView | DeviceConfigurationView:
@@ -127,7 +127,7 @@ class DeviceResource(Resource):
         if 'configuration' in fields:
             configuration = self.conductor.show_configuration(call.caller, uuid)
             document['configuration'] = _describe_configuration(configuration)
-        return call.resolve_patch(schemas.PATCH, document, complete_status)
+        return call.resolve_patch(bodies.PATCH_DEVICE, document, complete_status)
 
     def _change_mode(self, call: Call) -> DeviceModesView:
         call.require_version(V2_7, f'The path {_MODE}')

@@ -11,7 +11,7 @@ from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.controllers.devices import complete_status, parse_status_change
 from cyborg_lite.api.microversion import V2_4, V2_6, V2_7
-from cyborg_lite.api.schemas import devices as schemas
+from cyborg_lite.api.schemas import bodies
 from cyborg_lite.api.views.encoding import encode
 from cyborg_lite.api.views.hosts import (
     HostList,
@@ -79,7 +79,7 @@ class HostResource(Resource):
     @expose(errors=(409,))
     @requires('cyborg:host:update')
     @since(V2_7)
-    @accepts(body=schemas.PATCH_STATUS)
+    @accepts(body=bodies.PATCH_STATUS)
     def patch(self, call: Call) -> HostView:
         """Disable or enable all devices of a host.
 
@@ -92,7 +92,7 @@ class HostResource(Resource):
         if call.is_json_patch:
             expected = self._find(call)
             document = {**encode(HostView(expected), call), 'reason': None}
-            if not call.resolve_patch(schemas.PATCH_STATUS, document, complete_status):
+            if not call.resolve_patch(bodies.PATCH_STATUS, document, complete_status):
                 return HostView(expected)
         status, reason = parse_status_change(call.body)
         name = _parse_name(self.identifier)

@@ -10,7 +10,7 @@ from cyborg_lite.api.call.expose import accepts, expose, requires, since
 from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.call.validation import NO_CONTENT
 from cyborg_lite.api.microversion import V2_4, V2_6, V2_7
-from cyborg_lite.api.schemas import operations as schemas
+from cyborg_lite.api.schemas import bodies
 from cyborg_lite.api.views.operations import (
     AttentionList,
     JobView,
@@ -58,7 +58,7 @@ class OperationCollection(Resource):
     @expose(status=HTTPStatus.ACCEPTED, errors=(404,))
     @requires('cyborg:operation:create')
     @since(V2_7)
-    @accepts(body=schemas.CREATE)
+    @accepts(body=bodies.CREATE_OPERATION)
     def post(self, call: Call) -> OperationView:
         """Request an audit, or a reconcile or refresh of a host.
 

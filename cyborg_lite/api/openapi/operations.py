@@ -26,12 +26,14 @@ def build_operation(route: Route, schemas: ViewSchemas) -> Document:
     extension = {'min-ver': str(route.since)}
     if route.rule:
         extension['policy'] = route.rule
+    both_tokens: Document = {USER: [], SERVICE: []}
+    security = [both_tokens] if route.service_for else [{USER: []}, both_tokens]
     operation: Document = {
         'operationId': route.operation_id,
         'summary': route.summary,
         'description': route.description,
         'tags': [route.path.split('/')[2] if route.rule else 'versions'],
-        'security': _build_security(route),
+        'security': security if route.rule else [],
         'parameters': build_parameters(route, schemas.newest),
         'responses': build_responses(route, schemas),
         'x-openstack': extension,
@@ -55,14 +57,6 @@ def build_operation(route: Route, schemas: ViewSchemas) -> Document:
             'content': {JSON_PATCH if is_patch else JSON: content},
         }
     return operation
-
-
-def _build_security(route: Route) -> list[Document]:
-    """Return the alternative combinations of tokens."""
-    if route.rule is None:
-        return []
-    both_tokens: Document = {USER: [], SERVICE: []}
-    return [both_tokens] if route.service_for else [{USER: []}, both_tokens]
 
 
 def build_security_schemes() -> Document:

@@ -72,18 +72,13 @@ def build_parameters(
     return [
         *(
             {'in': 'path', 'name': name, 'required': True, **IN_PATH.get(name, _TEXT)}
-            for name in list_path_names(route.path)
+            for name in _IN_BRACES.findall(route.path)
         ),
         *_list_query_parameters(route),
         *_list_field_parameters(route, newest),
         *conditions,
         *shared,
     ]
-
-
-def list_path_names(path: str) -> list[str]:
-    """Return the names of the parameters in a path."""
-    return _IN_BRACES.findall(path)
 
 
 def _list_query_parameters(route: Route) -> Iterator[Document]:
@@ -100,19 +95,15 @@ def _list_query_parameters(route: Route) -> Iterator[Document]:
             extension |= {'style': 'form', 'explode': False}
             description = {**description, 'schema': schema}
         if name == 'sort_key':
-            description = {**description, 'schema': {'enum': _list_sort_keys(route)}}
+            keys = list(SORT_KEYS[route.path.rpartition('/')[2]])
+            if 'host' in route.older and 'hostname' in keys:
+                keys.append('host')  # its name before 2.7
+            description = {**description, 'schema': {'enum': keys}}
         yield {'in': 'query', 'name': name, **description, **extension}
     if route.filters:
         fields = {'type': 'string', 'enum': list(route.filters)}
         yield _build_filter('field', fields)
         yield _build_filter('value', {'type': 'string'})
-
-
-def _list_sort_keys(route: Route) -> list[str]:
-    """Return the sort keys of a list, and the former name of one before 2.7."""
-    keys = SORT_KEYS[route.path.rpartition('/')[2]]
-    former = [name for name in route.older if name == 'host' and 'hostname' in keys]
-    return [*keys, *former]
 
 
 def _list_field_parameters(route: Route, newest: Microversion) -> Iterator[Document]:

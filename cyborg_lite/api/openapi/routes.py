@@ -132,15 +132,15 @@ def _list_all_routes() -> list[Route]:
 
 def list_rules() -> list[policy.RuleDefault]:
     """Return the policy rules, those of routes with the routes, for oslo.policy."""
-    operations: dict[str | None, list[dict[str, str]]] = {}
+    operations: dict[str | None, list[policy.Operation]] = {}
     for route in _list_all_routes():
-        operation = {'method': route.method, 'path': route.path}
+        operation = policy.Operation(method=route.method, path=route.path)
         operations.setdefault(route.rule, []).append(operation)
     return [
         policy.DocumentedRuleDefault(
             rule.name,
             rule.check_str,
-            rule.description,
+            rule.description or '',
             operations[rule.name],
             scope_types=rule.scope_types,
         )

@@ -12,10 +12,8 @@ from cyborg_lite.api.call.field_selection import LINKS
 from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, Microversion
 from cyborg_lite.api.views.shapes import (
     Shape,
-    read_optional,
-    read_since,
-    read_until,
     resolve_wsme_type,
+    shape_of,
 )
 
 Document = dict[str, Any]  # JSON
@@ -130,13 +128,17 @@ class ViewSchemas:
         fields = {
             attribute.name: attribute.datatype
             for attribute in types.list_attributes(view)
-            if read_since(attribute.datatype) <= self.newest
-            and self.oldest <= read_until(attribute.datatype)
+            if shape_of(attribute.datatype).since <= self.newest
+            and self.oldest <= shape_of(attribute.datatype).until
         }
         schema = {
             'type': 'object',
-            'required': [
-                name for name, kind in fields.items() if self._is_always_present(kind)
+            'required': [  # what every response has
+                name
+                for name, kind in fields.items()
+                if not shape_of(kind).optional
+                and shape_of(kind).since <= self.oldest
+                and shape_of(kind).until >= self.newest
             ],
             'properties': {
                 name: self.build_schema(kind) for name, kind in fields.items()
@@ -147,9 +149,3 @@ class ViewSchemas:
         if not docstring:
             return schema
         return {'description': inspect.cleandoc(docstring), **schema}
-
-    def _is_always_present(self, kind: Any) -> bool:
-        """Check whether every response has the field."""
-        if read_optional(kind) or read_until(kind) < self.newest:
-            return False
-        return read_since(kind) <= self.oldest

@@ -1,51 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemas of error bodies, for the API document; ``api/errors.py`` writes them."""
+"""Schemas of error bodies, from ``errors.yaml``, and a description of their codes."""
 
-from collections.abc import Collection
+from importlib import resources
 from typing import Any, Final
+
+import yaml
 
 from cyborg_lite.errors import registry
 
-_TEXT: Final = {'type': 'string'}
+_TEXT: Final = resources.files(__package__).joinpath('errors.yaml').read_text()
+_SINCE_2_5: Final = ('code', 'links', 'pointer')
 
-
-def _build_object(optional: Collection[str] = (), **fields: Any) -> dict[str, Any]:
-    """Return the schema of an object with exactly these fields."""
-    return {
-        'type': 'object',
-        'required': [name for name in fields if name not in optional],
-        'properties': fields,
-        'additionalProperties': False,
-    }
-
-
-_FAULT: Final = {
-    'type': 'string',
-    'description': 'JSON as text, for clients of version 2.',
-    'contentMediaType': 'application/json',
-    'contentSchema': _build_object(
-        faultcode={'enum': ['Client', 'Server']},
-        faultstring=_TEXT,
-        debuginfo={'type': 'null'},
-    ),
-}
-_FIELDS: Final = {
-    'status': {'type': 'integer', 'minimum': 400, 'maximum': 599},
-    'title': _TEXT,
-    'detail': _TEXT,
-    'request_id': _TEXT,
-}
-_SINCE_2_5: Final = {
-    'code': {'enum': list(registry.list_errors())},
-    'links': {
-        'type': 'array',
-        'items': _build_object(rel={'const': 'help'}, href=_TEXT),
-    },
-    'pointer': {
-        'type': 'string',
-        'description': 'JSON pointer of the bad value in the body of the request.',
-    },
-}
+UNAUTHORIZED: Final[dict[str, Any]] = yaml.safe_load(_TEXT)['unauthorized']
 
 
 def build_error(*, has_code: bool | None) -> dict[str, Any]:
@@ -53,11 +19,15 @@ def build_error(*, has_code: bool | None) -> dict[str, Any]:
 
     :param has_code: True: since microversion 2.5; None: any microversion
     """
-    optional = ['pointer'] if has_code else [*_SINCE_2_5]
-    fields = _FIELDS if has_code is False else {**_FIELDS, **_SINCE_2_5}
-    items = _build_object(optional, **fields)
-    errors = {'type': 'array', 'minItems': 1, 'maxItems': 1, 'items': items}
-    return _build_object(error_message=_FAULT, errors=errors)
+    schema: dict[str, Any] = yaml.safe_load(_TEXT)['error']
+    error = schema['properties']['errors']['items']
+    error['properties']['code']['enum'] = list(registry.list_errors())
+    if not has_code:
+        error['required'] = [n for n in error['required'] if n not in _SINCE_2_5]
+    if has_code is False:
+        for name in _SINCE_2_5:
+            del error['properties'][name]
+    return schema
 
 
 def describe_codes() -> dict[str, dict[str, Any]]:
@@ -70,11 +40,3 @@ def describe_codes() -> dict[str, dict[str, Any]]:
         }
         for code, kind in registry.list_errors().items()
     }
-
-
-UNAUTHORIZED: Final = {
-    'description': 'Error of the Keystone middleware.',
-    **_build_object(
-        error=_build_object(code={'const': 401}, title=_TEXT, message=_TEXT)
-    ),
-}

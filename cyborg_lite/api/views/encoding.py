@@ -20,9 +20,8 @@ from cyborg_lite.api.views.shapes import (
     Convert,
     Shape,
     has_field,
-    read_optional,
-    read_source,
     resolve_wsme_type,
+    shape_of,
 )
 from cyborg_lite.api.views.view import View
 
@@ -63,7 +62,7 @@ def _compile_view(view: type[View], form: _Form) -> Convert:
     """Return the function that encodes an object of the model."""
     kinds = dict(form.list_fields(view))
     template = dict.fromkeys(kinds)  # the keys have the order of the fields
-    optional = [name for name, kind in kinds.items() if read_optional(kind)]
+    optional = [name for name, kind in kinds.items() if shape_of(kind).optional]
     # Most values need no call. A list of fields for each way to a value saves them.
     plain, converted, rendered = _sort_fields(view, kinds, form)
 
@@ -96,7 +95,7 @@ def _sort_fields(
     """
     plain, converted, rendered = [], [], []
     for name, kind in kinds.items():
-        attribute = read_source(kind) or name
+        attribute = shape_of(kind).source or name
         convert = _compile_kind(kind, form)
         render = getattr(view, f'render_{name}', None)
         if render is None and '.' in attribute:

@@ -3,7 +3,6 @@
 
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 
 from wsme import types
 
@@ -23,8 +22,8 @@ from cyborg_lite.api.views.shapes import (
 from cyborg_lite.api.views.view import LINKS, NEXT_LINKS, ListView, View
 from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.devices.devices import DeviceStatus
-from cyborg_lite.model.hosts.services import HostSummary, ServiceState
-from cyborg_lite.model.hosts.topology import Availability, HostTopology, TopologyUnit
+from cyborg_lite.model.hosts.services import ServiceState
+from cyborg_lite.model.hosts.topology import Availability, TopologyUnit
 from cyborg_lite.model.inventory.host_report import Health
 
 
@@ -107,16 +106,12 @@ class HostTopologyView(View):
     ``agent_state`` is null if the host has devices, but no agent is registered.
     """
 
+    _path = 'v2/hosts/{hostname}/topology'
+
     hostname = str
     agent_state = nullable(enum_of(ServiceState))
     numa_nodes = [NumaNodeView]
     links = LINKS
-
-    @staticmethod
-    def render_links(topology: HostTopology, call: Call) -> Any:
-        """Return the link to the topology; the name of a host may need quotes."""
-        name = quote(topology.hostname, safe='')
-        return call.links.build_self_links(f'v2/hosts/{name}/topology')
 
 
 class HostView(View):
@@ -125,6 +120,8 @@ class HostView(View):
     ``status`` is that of all devices, and null if they differ or there are none.
     ``maintaining_count`` counts the devices in maintenance.
     """
+
+    _path = 'v2/hosts/{name}'
 
     name = str
     status = nullable(enum_of(DeviceStatus))
@@ -136,11 +133,6 @@ class HostView(View):
     maintaining_count = source('maintaining', int)
     arqs_count = source('arqs', int)
     links = LINKS
-
-    @staticmethod
-    def render_links(host: HostSummary, call: Call) -> Any:
-        """Return the link to the host; its name may need quotes."""
-        return call.links.build_self_links(f'v2/hosts/{quote(host.name, safe="")}')
 
 
 class HostList(ListView):

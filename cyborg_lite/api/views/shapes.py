@@ -32,21 +32,22 @@ HIDDEN: Final = '(hidden)'
 class Shape(types.UserType):  # type: ignore[misc]  # untyped base
     """A WSME type with properties for the API document."""
 
+    nullable: bool = False
+    optional: bool = False
+    since: Microversion = MINIMUM
+    until: Microversion = MAXIMUM
+    source: str | None = None  # None: the attribute has the name of the field
+
     def __init__(self, kind: Any, **schema: Any) -> None:
         """Store the arguments.
 
         :param kind: a WSME type, or another shape, which is copied
         :param schema: additional JSON Schema keywords
         """
-        inner = kind if isinstance(kind, Shape) else None
-        self.basetype: Any = inner.basetype if inner else resolve_wsme_type(kind)
-        self.schema: dict[str, Any] = {**(inner.schema if inner else {}), **schema}
-        self.nullable: bool = inner.nullable if inner else False
-        self.optional: bool = inner.optional if inner else False
-        self.since: Microversion = inner.since if inner else MINIMUM
-        self.until: Microversion = inner.until if inner else MAXIMUM
-        # None: the attribute of the model has the name of the field
-        self.source: str | None = inner.source if inner else None
+        self.basetype: Any = resolve_wsme_type(kind)
+        self.schema: dict[str, Any] = schema
+        if isinstance(kind, Shape):
+            self.__dict__.update(vars(kind), schema={**kind.schema, **schema})
 
     def validate(self, value: Any) -> Any:
         """Validate a value; WSME calls this method."""
@@ -108,37 +109,31 @@ class _Reason(Shape):
         return convert
 
 
-def _copy(kind: Any) -> Shape:
-    """Return a shape whose properties can be changed."""
-    return copy.copy(kind) if isinstance(kind, Shape) else Shape(kind)
+def _change(kind: Any, **properties: Any) -> Shape:
+    """Return a shape with other properties."""
+    shape = copy.copy(kind) if isinstance(kind, Shape) else Shape(kind)
+    shape.__dict__.update(properties)
+    return shape
 
 
 def nullable(kind: Any) -> Shape:
     """Return a shape for values that may be null."""
-    shape = _copy(kind)
-    shape.nullable = True
-    return shape
+    return _change(kind, nullable=True)
 
 
 def optional(kind: Any) -> Shape:
     """Return a shape for fields that may be missing."""
-    shape = _copy(kind)
-    shape.optional = True
-    return shape
+    return _change(kind, optional=True)
 
 
 def since(version: Microversion, kind: Any) -> Shape:
     """Return a shape for fields that are missing before a microversion."""
-    shape = _copy(kind)
-    shape.since = version
-    return shape
+    return _change(kind, since=version)
 
 
 def until(version: Microversion, kind: Any) -> Shape:
     """Return a shape for fields that are missing after a microversion."""
-    shape = _copy(kind)
-    shape.until = version
-    return shape
+    return _change(kind, until=version)
 
 
 def source(path: str, kind: Any) -> Shape:
@@ -146,34 +141,17 @@ def source(path: str, kind: Any) -> Shape:
 
     :param path: name of the attribute, with dots for attributes of attributes
     """
-    shape = _copy(kind)
-    shape.source = path
-    return shape
+    return _change(kind, source=path)
 
 
-def read_since(kind: Any) -> Microversion:
-    """Return the microversion that added a field of a type."""
-    return kind.since if isinstance(kind, Shape) else MINIMUM
-
-
-def read_until(kind: Any) -> Microversion:
-    """Return the last microversion that has a field of a type."""
-    return kind.until if isinstance(kind, Shape) else MAXIMUM
+def shape_of(kind: Any) -> Shape:
+    """Return a type as a shape, whose properties are the defaults of a plain type."""
+    return kind if isinstance(kind, Shape) else _PLAIN
 
 
 def has_field(kind: Any, version: Microversion) -> bool:
     """Check whether a microversion has a field of a type."""
-    return read_since(kind) <= version <= read_until(kind)
-
-
-def read_source(kind: Any) -> str | None:
-    """Return the attribute of the model; None: it has the name of the field."""
-    return kind.source if isinstance(kind, Shape) else None
-
-
-def read_optional(kind: Any) -> bool:
-    """Return True if a field of a type may be missing."""
-    return isinstance(kind, Shape) and kind.optional
+    return shape_of(kind).since <= version <= shape_of(kind).until
 
 
 def enum_of(values: type[enum.StrEnum]) -> Shape:
@@ -190,6 +168,7 @@ def resolve_wsme_type(kind: Any) -> Any:
     return kind
 
 
+_PLAIN: Final = Shape(str)
 UUID: Final = Shape(str, format='uuid')
 JSON_TEXT: Final = Shape(str, contentMediaType='application/json')
 TEXT_OR_NULL: Final = nullable(_Text(str))

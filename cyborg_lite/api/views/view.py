@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any, ClassVar, Final
+from urllib.parse import quote
 
 from wsme import types
 
@@ -60,7 +61,8 @@ def _build_render(path: str) -> Callable[[Any, Any], list[dict[str, str]]]:
     if not name:
         return lambda item, call: call.links.build_self_links(path)
     return lambda item, call: call.links.build_self_links(
-        prefix + getattr(item, name) + suffix
+        # The name of a host may need quotes.
+        prefix + quote(getattr(item, name), safe='') + suffix
     )
 
 

@@ -12,6 +12,11 @@ from cyborg_lite.api.openapi.routes import list_rules
 from cyborg_lite.policies import base
 
 RULES = {rule.name: rule for rule in list_rules()}
+DOCUMENTED = {
+    name: rule
+    for name, rule in RULES.items()
+    if isinstance(rule, policy.DocumentedRuleDefault)
+}
 BASE = {
     'admin_api',
     'project_admin_api',
@@ -43,16 +48,15 @@ def test_base_rules_have_stable_names() -> None:
 
 @pytest.mark.parametrize('name', sorted(RULES.keys() - BASE))
 def test_route_rules_are_documented_with_project_scope(name: str) -> None:
-    rule = RULES[name]
-    assert isinstance(rule, policy.DocumentedRuleDefault)
+    rule = DOCUMENTED[name]
     assert rule.scope_types == ['project']
     assert rule.description.endswith('.')
     assert all(operation['path'].startswith('/v2/') for operation in rule.operations)
 
 
 def test_readers_may_change_nothing() -> None:
-    for name, rule in RULES.items():
-        if rule.check_str == base.READER_OR_ADMIN and name not in BASE:
+    for rule in DOCUMENTED.values():
+        if rule.check_str == base.READER_OR_ADMIN:
             assert {operation['method'] for operation in rule.operations} == {'GET'}
 
 
@@ -64,13 +68,13 @@ def test_services_may_write_arqs_only() -> None:
 
 
 def test_rules_guard_all_their_routes() -> None:
-    operations = RULES['cyborg:arq:get_one'].operations
+    operations = DOCUMENTED['cyborg:arq:get_one'].operations
     assert [operation['path'] for operation in operations] == [
         '/v2/accelerator_requests/{uuid}',
         '/v2/accelerator_requests/{uuid}/events',
         '/v2/instance_events',
     ]
-    access = RULES['cyborg:device_profile:access'].operations
+    access = DOCUMENTED['cyborg:device_profile:access'].operations
     assert [operation['method'] for operation in access] == ['GET', 'POST', 'DELETE']
 
 

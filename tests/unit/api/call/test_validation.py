@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 
 from cyborg_lite.api.call.validation import NO_CONTENT, Schema
-from cyborg_lite.api.schemas import arqs, cleanings, deployables, device_profiles
+from cyborg_lite.api.schemas import bodies
 from cyborg_lite.errors.base import InvalidInput
 from cyborg_lite.errors.requests import InvalidBody
 from tests.builders.json_values import JSON
 
 SCHEMAS = (
-    arqs.CREATE,
-    arqs.PATCH,
-    deployables.CREATE_ATTRIBUTE,
-    deployables.PROGRAM,
-    device_profiles.CREATE,
+    bodies.CREATE_ARQS,
+    bodies.PATCH_ARQS,
+    bodies.CREATE_ATTRIBUTE,
+    bodies.PROGRAM,
+    bodies.CREATE_PROFILES,
     NO_CONTENT,
 )
 
@@ -31,33 +31,33 @@ def refusal(schema: Schema, body: Any) -> str:
 @pytest.mark.parametrize(
     ('schema', 'body', 'text'),
     [
-        (arqs.CREATE, [], 'The request body must be of type object.'),
-        (arqs.CREATE, {}, 'The request body lacks device_profile_name.'),
-        (arqs.PATCH, {}, 'The request body must have at least 1 keys.'),
-        (arqs.PATCH, {'u': []}, 'u must have at least 1 elements.'),
-        (arqs.PATCH, {'u': [{'op': 'add'}]}, 'u[0] lacks path.'),
+        (bodies.CREATE_ARQS, [], 'The request body must be of type object.'),
+        (bodies.CREATE_ARQS, {}, 'The request body lacks device_profile_name.'),
+        (bodies.PATCH_ARQS, {}, 'The request body must have at least 1 keys.'),
+        (bodies.PATCH_ARQS, {'u': []}, 'u must have at least 1 elements.'),
+        (bodies.PATCH_ARQS, {'u': [{'op': 'add'}]}, 'u[0] lacks path.'),
         (
-            arqs.PATCH,
+            bodies.PATCH_ARQS,
             {'u': [{'op': 'x', 'path': 'y'}]},
             'u[0].op must be add or remove.',
         ),
         (
-            device_profiles.CREATE,
+            bodies.CREATE_PROFILES,
             [{'name': 'a', 'groups': [{}, 5]}],
             '[0].groups[1] must be of type object.',
         ),
         (
-            device_profiles.ACCESS,
+            bodies.PROFILE_ACCESS,
             {'projects': ['a\n']},
             'projects[0] must match ^[A-Za-z0-9_-]+$.',
         ),
         (
-            deployables.CREATE_ATTRIBUTE,
+            bodies.CREATE_ATTRIBUTE,
             {'attribute': {}},
             'attribute lacks deployable_id, key, value.',
         ),
         (
-            deployables.PROGRAM,
+            bodies.PROGRAM,
             [{'op': 'replace', 'path': '/x', 'value': []}],
             '[0].path must be /program.',
         ),
@@ -70,12 +70,12 @@ def test_check_error_names_place_and_rule(schema: Schema, body: Any, text: str) 
 @pytest.mark.parametrize(
     ('schema', 'body', 'pointer'),
     [
-        (arqs.CREATE, [], ''),
-        (arqs.CREATE, {}, '/device_profile_name'),
-        (arqs.PATCH, {'a/b~c': [{'op': 'add'}]}, '/a~1b~0c/0/path'),
-        (device_profiles.CREATE, [{'name': 'a', 'groups': [{}, 5]}], '/0/groups/1'),
-        (deployables.CREATE_ATTRIBUTE, {'attribute': {}}, '/attribute/deployable_id'),
-        (cleanings.RETRY, {'unit': 'a', 'x/y': 1}, '/x~1y'),
+        (bodies.CREATE_ARQS, [], ''),
+        (bodies.CREATE_ARQS, {}, '/device_profile_name'),
+        (bodies.PATCH_ARQS, {'a/b~c': [{'op': 'add'}]}, '/a~1b~0c/0/path'),
+        (bodies.CREATE_PROFILES, [{'name': 'a', 'groups': [{}, 5]}], '/0/groups/1'),
+        (bodies.CREATE_ATTRIBUTE, {'attribute': {}}, '/attribute/deployable_id'),
+        (bodies.RETRY_CLEANING, {'unit': 'a', 'x/y': 1}, '/x~1y'),
     ],
 )
 def test_check_error_has_json_pointer(schema: Schema, body: Any, pointer: str) -> None:
@@ -91,8 +91,10 @@ def test_check_error_writes_expected_values_as_json() -> None:
 
 
 def test_check_error_does_not_repeat_body() -> None:
-    assert 'secret' not in refusal(arqs.CREATE, {'device_profile_name': ['secret']})
-    assert len(refusal(arqs.PATCH, {'x' * 100_000: 5})) < 200
+    assert 'secret' not in refusal(
+        bodies.CREATE_ARQS, {'device_profile_name': ['secret']}
+    )
+    assert len(refusal(bodies.PATCH_ARQS, {'x' * 100_000: 5})) < 200
 
 
 @pytest.mark.parametrize('schema', SCHEMAS)
@@ -109,4 +111,4 @@ def test_check_any_json_passes_or_has_short_error(schema: Schema, body: Any) -> 
 
 def test_check_long_list_stops_at_first_error() -> None:
     body = [{'name': 'a', 'groups': [5] * 50_000}]
-    assert '[0].groups[0]' in refusal(device_profiles.CREATE, body)
+    assert '[0].groups[0]' in refusal(bodies.CREATE_PROFILES, body)

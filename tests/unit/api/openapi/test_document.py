@@ -47,7 +47,9 @@ def test_arguments_have_descriptions() -> None:
         for parameter in operation['parameters']
         if 'name' in parameter and 'description' not in parameter
     ]
-    assert not undescribed, f'{undescribed}: describe them in api/schemas/arguments.py'
+    assert not undescribed, (
+        f'{undescribed}: describe them in api/schemas/arguments.yaml'
+    )
 
 
 def test_bodies_have_valid_examples() -> None:
