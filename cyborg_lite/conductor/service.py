@@ -465,8 +465,8 @@ class ConductorService:
         )
         signer = find_signer(self._connections.transport)
         if signer is not None:
-            signer.observe_refusals(self._note_refusal)
-            signer.observe_keys(self._faults.note_key)
+            signer.note_refusal = self._note_refusal
+            signer.note_key = self._faults.note_key
         if self._settings.metrics_ports:
             address = self._settings.metrics_host
             self._metrics.serve(address, self._settings.metrics_ports)

@@ -145,7 +145,7 @@ def refusals(api: transport.Transport, database: Database) -> Iterator[Queue[str
         own = Database(find_url(database))
         keys = SecretKeys((SECRET,))
         signer = Signer(Peer(Role.CONDUCTOR, host), keys)
-        signer.observe_refusals(lambda reason, _sender: refusals.put(reason))
+        signer.note_refusal = lambda reason, _sender: refusals.put(reason)
         bus = transport.connect(api.conf, signer=signer)
         dispatcher = Dispatcher(CALLS, [Services(own)])
         server = transport.serve(bus, host, dispatcher, own.once)

@@ -14,7 +14,7 @@ from cyborg_lite.rpc.dispatcher import Dispatcher
 from cyborg_lite.rpc.methods import HOST, SHORT_METHODS
 from cyborg_lite.rpc.security.keys import Peer, Role
 from cyborg_lite.rpc.security.replay import Challenged
-from cyborg_lite.rpc.security.signing import Signer
+from cyborg_lite.rpc.security.signing import Signer, sign_reply
 from cyborg_lite.rpc.terms import Terms
 
 Once = Callable[[str, Callable[[], CyborgError]], AbstractContextManager[None]]
@@ -76,7 +76,7 @@ class Endpoint:
         try:
             signer.accept(request)
         except Challenged as challenge:
-            return signer.sign_challenge(request, challenge)
+            return sign_reply(request, challenge)
         if name in SHORT_METHODS:
             arguments.setdefault(HOST, request.sender.host)
         terms = dispatcher.interface.methods[name].terms
@@ -87,5 +87,5 @@ class Endpoint:
             with self._once(request.call, refuse):
                 result = dispatcher.call(name, context, arguments)
         except CyborgError as error:
-            return signer.sign_error(request, error)
-        return signer.sign_result(request, result)
+            return sign_reply(request, error)
+        return sign_reply(request, result)

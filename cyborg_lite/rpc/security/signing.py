@@ -109,39 +109,26 @@ class Signer:
 
         :param own: this daemon
         :param is_required: False: messages without a signature are accepted
-        :param note_refusal: called with reason and sender of each refused message
+        :param note_refusal: called with reason and sender of each refused message; if
+            it has no valid signature, the sender is what it states
         """
         self.is_required = is_required
         self._own = own
         self._keys = keys
-        self._note_refusal = note_refusal
+        self.note_refusal = note_refusal
         self._epoch = secrets.token_urlsafe(8)
         self._numbers = itertools.count(1)
         self._guard = ReplayGuard()
         self._logged: set[str] = set()
         self._outdated: set[Peer] = set()  # logged
-        # Called with each sender, and False if it does not sign with its newest key.
-        self._note_key: Callable[[Peer, bool], None] = lambda _sender, _is_newest: None
+        # Called for verified messages with the sender, and False if its key is about to
+        # be replaced. A sender with its newest key is noted once, after an older key.
+        self.note_key: Callable[[Peer, bool], None] = lambda _sender, _is_newest: None
 
     @property
     def is_conductor(self) -> bool:
         """Check whether this daemon is a conductor."""
         return self._own.role is Role.CONDUCTOR
-
-    def observe_refusals(self, note: Callable[[str, str], None]) -> None:
-        """Set the function that is called with reason and sender of a refused message.
-
-        The sender of a message without a valid signature is what the message states.
-        """
-        self._note_refusal = note
-
-    def observe_keys(self, note: Callable[[Peer, bool], None]) -> None:
-        """Set the function that is called for verified messages with an older key.
-
-        Its arguments are the sender, and False if its key is about to be replaced.
-        A sender with its newest key is noted once, after an older key.
-        """
-        self._note_key = note
 
     # --- requests ---
 
@@ -211,7 +198,7 @@ class Signer:
 
         :param reason: one of few; it is a label of the metric
         """
-        self._note_refusal(reason, sender)
+        self.note_refusal(reason, sender)
         entry = f'{reason} {sender}'
         if entry not in self._logged and len(self._logged) < _MAX_LOGGED:
             self._logged.add(entry)
@@ -234,7 +221,7 @@ class Signer:
         if not self.is_conductor or sender.role is Role.CONDUCTOR:
             return
         if not is_newest or sender in self._outdated:
-            self._note_key(sender, is_newest)
+            self.note_key(sender, is_newest)
         if is_newest:
             self._outdated.discard(sender)
         elif sender not in self._outdated:
@@ -246,18 +233,6 @@ class Signer:
             )
 
     # --- replies ---
-
-    def sign_result(self, request: Request, result: Any) -> Any:
-        """Return the reply with a result."""
-        return _sign_reply(request, _RESULT, result)
-
-    def sign_error(self, request: Request, error: CyborgError) -> Any:
-        """Return the reply with an error."""
-        return _sign_reply(request, _ERROR, dump_error(error))
-
-    def sign_challenge(self, request: Request, challenge: Challenged) -> Any:
-        """Return the reply that makes the sender repeat the request."""
-        return _sign_reply(request, _CHALLENGE, [challenge.receiver, challenge.token])
 
     def read_reply(self, request: Request, reply: Any) -> Any:
         """Return the result in a reply.
@@ -283,7 +258,13 @@ class Signer:
         return value
 
 
-def _sign_reply(request: Request, kind: str, value: Any) -> Any:
+def sign_reply(request: Request, answer: Any) -> Any:
+    """Return the reply with a result, an error or a challenge."""
+    kind, value = _RESULT, answer
+    if isinstance(answer, CyborgError):
+        kind, value = _ERROR, dump_error(answer)
+    elif isinstance(answer, Challenged):
+        kind, value = _CHALLENGE, [answer.receiver, answer.token]
     mac = _compute_mac(request.key, [_REPLY, request.mac, kind, value])
     return {_REPLY: [kind, value, mac]}
 

@@ -49,7 +49,7 @@ def test_former_key_is_fault_until_replaced(
     database: Database, faults: FaultLog
 ) -> None:
     conductor = Signer(Peer(Role.CONDUCTOR), SecretKeys(SECRETS))
-    conductor.observe_keys(faults.note_key)
+    conductor.note_key = faults.note_key
     former, new = (
         Signer(peer, OwnKeys(peer, (derive_key(secret, peer),)))
         for secret in SECRETS

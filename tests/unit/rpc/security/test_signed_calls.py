@@ -12,7 +12,7 @@ from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.security.keys import OwnKeys, Peer, Role, SecretKeys, derive_key
 from cyborg_lite.rpc.security.replay import Challenged
 from cyborg_lite.rpc.security.signed_calls import SignedCaller
-from cyborg_lite.rpc.security.signing import FIRST_MAC, Signer
+from cyborg_lite.rpc.security.signing import FIRST_MAC, Signer, sign_reply
 
 SECRET = 's' * 32
 AGENT, CONDUCTOR = Peer(Role.AGENT, 'compute-1'), Peer(Role.CONDUCTOR, 'controller')
@@ -39,8 +39,8 @@ class Bus:
         self.identities.add(request.call)
         if len(self.tokens) <= self.challenges:
             challenge = Challenged(f'agent-{len(self.tokens)}', 'token')
-            return self.agent.sign_challenge(request, challenge)
-        return self.agent.sign_result(request, arguments)
+            return sign_reply(request, challenge)
+        return sign_reply(request, arguments)
 
     def cast(self, context: Mapping[str, Any], method: str, **arguments: Any) -> None:
         request = self.agent.verify(method, context, arguments)

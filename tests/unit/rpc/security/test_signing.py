@@ -197,7 +197,7 @@ def test_heartbeat_of_wrong_sender_is_refused_and_counted(
 ) -> None:
     reasons: list[str] = []
     receiver, endpoint = signer(_CONDUCTOR), Services()
-    receiver.observe_refusals(lambda reason, _sender: reasons.append(reason))
+    receiver.note_refusal = lambda reason, _sender: reasons.append(reason)
     serve(connect(receiver), endpoint)
     with pytest.raises(MessageRefused):
         send_heartbeat(connect(signer(sender, secret)))
