@@ -78,7 +78,7 @@ LOG_LEVELS: Final = (
 
 
 def parse(
-    arguments: Sequence[str],
+    arguments: Sequence[str] | None,
     prog: str,
     config_files: Sequence[str] | None = None,
     command_line: Sequence[cfg.Opt] = (),
@@ -90,12 +90,14 @@ def parse(
     ``config_files``, the environment variable CYBORG_LITE_CONFIG, the default file if
     it exists. Every value is checked, so that an invalid one stops the start.
 
+    :param arguments: None: those of this process
     :param config_files: None if the caller names no files
     :param command_line: options of this command only
     :param description: text of ``--help``; None: no text
     :raises SystemExit: an option, file or value is invalid, or ``--help``,
         ``--version`` or ``--shell_completion`` was answered
     """
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
     if _COMPLETION_OPTION in arguments:
         # The option of oslo.config fails, because the library lacks its templates.
         sys.stdout.write(_COMPLETION_FILE.read_text())
@@ -111,7 +113,7 @@ def parse(
     conf.register_cli_opts(command_line)
     try:
         conf(
-            args=list(arguments),
+            args=arguments,
             project='cyborg-lite',
             prog=prog,
             version=VERSION,

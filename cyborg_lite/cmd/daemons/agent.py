@@ -12,6 +12,7 @@ import cyborg_lite.runtime  # noqa: F401  # must be imported first: it may monke
 
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
@@ -74,14 +75,8 @@ def build(conf: cfg.ConfigOpts) -> AgentService:
         kernel,
         has_system_disk=not conf.agent.boots_from_network,
     )
-    timing = AgentIntervals(
-        discovery_interval=conf.agent.discovery_interval,
-        heartbeat_interval=conf.agent.heartbeat_interval,
-        driver_timeout=conf.agent.driver_timeout,
-        fingerprint_interval=conf.agent.fingerprint_interval,
-        recovery_patience=conf.agent.recovery_patience,
-        removal_scans=conf.agent.removal_scans,
-    )
+    names = [field.name for field in fields(AgentIntervals)]
+    timing = AgentIntervals(**{name: conf.agent[name] for name in names})
     drivers = loading.load_drivers(conf.agent.enabled_drivers, host, conf)
     state_path = Path(conf.agent.state_path)
     resources = AgentResources(

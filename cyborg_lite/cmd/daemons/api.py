@@ -109,7 +109,6 @@ class ApiDaemon:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the API daemon until SIGTERM; return the exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
     conf = configuration.parse(arguments, BINARY, description=_DESCRIPTION)
     return daemon.run(conf, daemon.Identity(BINARY, workers=conf.api.workers), build)
 

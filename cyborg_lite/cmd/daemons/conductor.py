@@ -5,9 +5,10 @@ from cyborg_lite import runtime  # isort: skip  # must be imported first: it may
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
 from oslo_config import cfg
@@ -81,7 +82,6 @@ _NEW_STATUS: Final = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the conductor until SIGTERM; return the exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
     conf = configuration.parse(arguments, CONDUCTOR, description=_DESCRIPTION)
     identity = daemon.Identity(
         CONDUCTOR, opens_database=True, workers=conf.conductor.workers
@@ -138,42 +138,39 @@ def build(
         sets, are invalid
     """
     peers = _connect(conf, own_api)
-    settings = ConductorSettings(
-        host=conf.host,
-        rules=_read_bind_rules(conf),
-        workers=Workers(
-            conf.conductor.job_workers, conf.conductor.job_workers_per_host
+    section = conf.conductor
+    names = {field.name for field in fields(ConductorSettings)}
+    settings: dict[str, Any] = {name: section[name] for name in names & {*section}}
+    settings |= {
+        'host': conf.host,
+        'rules': _read_bind_rules(conf),
+        'workers': Workers(section.job_workers, section.job_workers_per_host),
+        'metrics_ports': _metrics_ports(conf),
+        'serves_each_device': section.device_metrics,
+        'largest_image': section.largest_image << 20,
+        'new_status': _NEW_STATUS[section.new_devices],
+        'retention': Retention(
+            usage=section.usage_retention,
+            device_events=section.device_event_retention,
+            cleanings=section.cleaning_retention,
+            reconfigurations=section.reconfiguration_retention,
+            operations=section.operation_retention,
+            arq_history=section.arq_history_retention,
         ),
-        job_lease=conf.conductor.job_lease,
-        agent_timeout=conf.conductor.agent_timeout,
-        agent_down_after=conf.conductor.agent_down_after,
-        placement_audit_interval=conf.conductor.placement_audit_interval,
-        audit_interval=conf.conductor.audit_interval,
-        orphan_grace=conf.conductor.orphan_grace,
-        audit_rate=conf.conductor.audit_rate,
-        reap_orphans=conf.conductor.reap_orphans,
-        metrics_host=conf.conductor.metrics_host,
-        metrics_ports=_metrics_ports(conf),
-        serves_each_device=conf.conductor.device_metrics,
-        load_timeout=conf.conductor.load_timeout,
-        largest_image=conf.conductor.largest_image << 20,
-        default_images=tuple(conf.conductor.default_images),
-        hosts_without_compute=tuple(conf.conductor.hosts_without_compute),
-        new_status=_NEW_STATUS[conf.conductor.new_devices],
-        retention=Retention(
-            usage=conf.conductor.usage_retention,
-            device_events=conf.conductor.device_event_retention,
-            cleanings=conf.conductor.cleaning_retention,
-            reconfigurations=conf.conductor.reconfiguration_retention,
-            operations=conf.conductor.operation_retention,
-            arq_history=conf.conductor.arq_history_retention,
-        ),
-        alternative_lifetime=conf.conductor.alternative_lifetime,
-        max_backlog=conf.notifications.max_backlog,
-        hardware_sets=read_hardware_sets(conf.conductor.hardware_sets),
-        max_unbound_requests=conf.limits.max_unbound_requests,
-    )
-    return ConductorService(peers, settings)
+        'max_backlog': conf.notifications.max_backlog,
+        'hardware_sets': read_hardware_sets(section.hardware_sets),
+        'max_unbound_requests': conf.limits.max_unbound_requests,
+    }
+    return ConductorService(peers, ConductorSettings(**settings))
+
+
+def _metrics_ports(conf: cfg.ConfigOpts) -> range:
+    """Return one port per worker process.
+
+    Each worker binds the first free one, so the assignment is arbitrary.
+    """
+    first = conf.conductor.metrics_port
+    return range(first, first + conf.conductor.workers) if first else range(0)
 
 
 def _read_bind_rules(conf: cfg.ConfigOpts) -> BindRules:
@@ -188,15 +185,6 @@ def _read_bind_rules(conf: cfg.ConfigOpts) -> BindRules:
             hosts_without_compute=tuple(conf.conductor.hosts_without_compute),
         ),
     )
-
-
-def _metrics_ports(conf: cfg.ConfigOpts) -> range:
-    """Return one port per worker process.
-
-    Each worker binds the first free one, so the assignment is arbitrary.
-    """
-    first = conf.conductor.metrics_port
-    return range(first, first + conf.conductor.workers) if first else range(0)
 
 
 if __name__ == '__main__':

@@ -33,7 +33,6 @@ _OWN_TRANSPORT: Final = 'local:///controller'
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run API and conductor until SIGTERM; return the exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
     conf = configuration.parse(arguments, BINARY, description=_DESCRIPTION)
     # Each process has both parts. The number decides how many metrics ports there are.
     conf.set_override('workers', conf.api.workers, 'conductor')

@@ -42,7 +42,6 @@ OPTIONS: Final = [
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all daemons until SIGTERM; return the exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
     conf = configuration.parse(
         arguments, BINARY, command_line=OPTIONS, description=_DESCRIPTION
     )

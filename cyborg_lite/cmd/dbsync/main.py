@@ -26,7 +26,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     :returns: 0, or 1 with the reason
     """
-    arguments = sys.argv[1:] if arguments is None else arguments
     conf = configuration.parse(
         arguments, PROG, command_line=[_COMMANDS], description=_DESCRIPTION
     )

@@ -5,7 +5,7 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from oslo_config import cfg
 
@@ -80,12 +80,12 @@ def _audit(conf: cfg.ConfigOpts) -> int:
             audit.delete_former_servers()
         allocations, obstacle = _check_allocations(audit.allocations, command.apply)
     failed_checks = (*doubts, *report.failed_checks, *obstacle)
+    findings = [*_documents(outcomes), *_allocation_documents(allocations)]
     if command.format == 'json':
-        findings = [*_documents(outcomes), *_allocation_documents(allocations)]
         document = {'findings': findings, 'doubts': failed_checks}
         print(json.dumps(document, indent=2))
     else:
-        rows = [_HEADER, *_rows(outcomes), *_allocation_rows(allocations)]
+        rows = [_HEADER, *map(_build_row, findings)]
         print(format_table(rows, _NONE_KNOWN if doubts else _NOTHING))
     for check in failed_checks:
         print(check, file=sys.stderr)
@@ -122,24 +122,10 @@ def _apply_remedy(audit: Audit, finding: AuditFinding) -> str:
     return _DONE if audit.apply_remedy(finding, None) else _SKIPPED
 
 
-def _rows(outcomes: Iterable[tuple[AuditFinding, str]]) -> Iterator[Sequence[object]]:
-    for finding, outcome in outcomes:
-        suspect = finding.suspect
-        subject = suspect.uuid, finding.problem, suspect.hostname or '-'
-        text = _OUTCOME_TEXTS[outcome]
-        yield (*subject, text, finding.reason, finding.remedy or _UNDECIDED)
-
-
-def _allocation_rows(
-    outcomes: Iterable[tuple[UnownedAllocation, str]],
-) -> Iterator[Sequence[object]]:
-    for item, outcome in outcomes:
-        subject = '-', item.problem, item.hostname
-        yield (*subject, _OUTCOME_TEXTS[outcome], item.reason, _propose(item))
-
-
-def _propose(item: UnownedAllocation) -> str:
-    return _UNDECIDED if item.has_server else Remedy.CLEAR
+def _build_row(document: dict[str, Any]) -> Sequence[object]:
+    subject = document['arq'] or '-', document['trouble'], document['host'] or '-'
+    outcome = _OUTCOME_TEXTS[document['outcome']]
+    return (*subject, outcome, document['reason'], document['proposal'])
 
 
 # The keys of the JSON objects are stable.
@@ -147,7 +133,7 @@ def _propose(item: UnownedAllocation) -> str:
 
 def _documents(
     outcomes: Iterable[tuple[AuditFinding, str]],
-) -> Iterator[dict[str, object]]:
+) -> Iterator[dict[str, Any]]:
     for finding, outcome in outcomes:
         yield {
             'arq': finding.suspect.uuid,
@@ -166,7 +152,7 @@ def _documents(
 
 def _allocation_documents(
     outcomes: Iterable[tuple[UnownedAllocation, str]],
-) -> Iterator[dict[str, object]]:
+) -> Iterator[dict[str, Any]]:
     absent = dict.fromkeys(('arq', 'state', 'handle', 'job', 'touched_at'))
     for item, outcome in outcomes:
         yield {
@@ -177,6 +163,6 @@ def _allocation_documents(
             'since': str(item.unowned_since),
             'trouble': item.problem,
             'reason': item.reason,
-            'proposal': _propose(item),
+            'proposal': _UNDECIDED if item.has_server else Remedy.CLEAR,
             'outcome': outcome,
         }

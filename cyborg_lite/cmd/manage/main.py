@@ -46,7 +46,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     :returns: 0 if there is no problem, 1 if there is one, 2 if the command failed
     """
-    arguments = sys.argv[1:] if arguments is None else arguments
     conf = configuration.parse(
         arguments, PROG, command_line=[_COMMANDS], description=_DESCRIPTION
     )

@@ -54,7 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         other OpenStack services, ``upgrade check`` returns 0 for success, 1 for a
         warning and 2 for a failure.
     """
-    arguments = sys.argv[1:] if arguments is None else arguments
     conf = configuration.parse(
         arguments, PROG, command_line=[_COMMANDS], description=_DESCRIPTION
     )
