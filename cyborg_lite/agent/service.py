@@ -153,7 +153,7 @@ class AgentService:
         if self._reporter is None:
             return ''
         # Whether the conductor refuses this agent must be known before it is ready.
-        self._reporter.wait_for_attempt(_FIRST_REPORT_TIMEOUT)
+        self._reporter.has_tried.wait(_FIRST_REPORT_TIMEOUT)
         return self._reporter.refusal
 
     def _open_state(self) -> None:

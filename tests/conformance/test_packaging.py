@@ -146,6 +146,7 @@ def test_wheel_has_templates_and_policies_of_dashboard(wheel: Path) -> None:
 
 def test_wheel_has_man_pages_tables_and_completion(wheel: Path) -> None:
     files = _list_files(wheel)
+    assert 'cyborg_lite/api/schemas/bodies.yaml' in files
     assert 'cyborg_lite/drivers/nvidia/cards.toml' in files
     assert 'cyborg_lite/drivers/pci/drivers.toml' in files
     assert 'cyborg_lite/conf/completion.bash' in files

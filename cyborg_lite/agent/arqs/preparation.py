@@ -372,22 +372,17 @@ class Preparation:
                 return
             self._groups.deactivate(handle)
             if isinstance(driver, PreparesHandles):
-                driver.release(self._add_instance(handle))
+                # The database forgets the instance of an ARQ that is unbound.
+                stored = self._cache.handles.get(handle.uuid)
+                instance = handle.instance_uuid
+                if stored is not None and not instance:
+                    instance = stored.handle.instance_uuid
+                driver.release(replace(handle, instance_uuid=instance))
                 LOG.info('Released handle %s of ARQ %s', handle.key, handle.arq_uuid)
             with self._guard:
                 # A later claim may have been stored meanwhile.
                 if not self._is_claimed_again(handle):
                     self._cache.remove_handles([handle.uuid])
-
-    def _add_instance(self, handle: AllocatedHandle) -> AllocatedHandle:
-        """Return a handle with the instance for which it was prepared.
-
-        The database forgets the instance of an ARQ that is unbound.
-        """
-        stored = self._cache.handles.get(handle.uuid)
-        if handle.instance_uuid or stored is None:
-            return handle
-        return replace(handle, instance_uuid=stored.handle.instance_uuid)
 
     def _check_current(self, handle: AllocatedHandle) -> None:
         """Check that the claim was not released. The caller holds the guard.

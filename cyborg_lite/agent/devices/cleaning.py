@@ -233,9 +233,8 @@ class Cleaning:
             finished, text = datetime.now(UTC), error.text[:REASON_MAX_LENGTH]
             self._record(run, replace(result, finished_at=finished, error=text))
             raise
-        self._record(
-            run, replace(result, finished_at=datetime.now(UTC), proof=_clip(proof))
-        )
+        proof = ''.join(filter(str.isprintable, proof))[:MAX_PROOF]
+        self._record(run, replace(result, finished_at=datetime.now(UTC), proof=proof))
         # The reset of a virtual function does not concern the device.
         if step.name == RESET_STEP and handle.key == handle.control_address:
             self.on_reset(handle.control_address, '')
@@ -250,11 +249,6 @@ class Cleaning:
             reason = reason[:REASON_MAX_LENGTH]
             run.progress = replace(run.progress, state=state, reason=reason)
             run.ended_at = self._read_clock()
-
-
-def _clip(proof: str) -> str:
-    """Return the printable characters of a proof that can be stored."""
-    return ''.join(filter(str.isprintable, proof))[:MAX_PROOF]
 
 
 def check_steps(steps: Sequence[CleanStep]) -> None:

@@ -156,7 +156,7 @@ class Modes:
             self._check_unused(order.address)
             device, driver = self._find(order.address)
             stored = self._store.find(device)
-            current = _list_current(driver, device)
+            current = [mode.name for mode in driver.modes(device) if mode.is_current]
             former = stored.mode if stored else ''
             if former in ('', order.mode) and order.mode in current:
                 self._store.save(device, order.mode)
@@ -335,7 +335,3 @@ class Modes:
             if result.device is not None
             and (driver := drivers(result.address)) is not None
         ]
-
-
-def _list_current(driver: SetsModes, device: Device) -> list[str]:
-    return [mode.name for mode in driver.modes(device) if mode.is_current]

@@ -55,11 +55,7 @@ class HeartbeatSender:
         self._is_short_accepted = False  # True: conductors accept short heartbeats
         self._is_answer_required = True  # to the next short heartbeat
         # Values that a conductor has acknowledged, by control address.
-        self._known_usages: dict[str, Usage] = {}
-
-    def forget_telemetry(self) -> None:
-        """Send all telemetry again: a new report is stored without it."""
-        self._known_usages = {}
+        self.known_usages: dict[str, Usage] = {}
 
     def send(self, digest: str, *, is_reported: bool) -> bool:
         """Send a heartbeat. Return True if the conductor requires the host report.
@@ -72,10 +68,14 @@ class HeartbeatSender:
         """
         host = self._discovery.host
         heartbeat = Heartbeat(host.name, VERSION, digest, host.boot_id, self._identity)
-        usages = self._list_changed_usages() if is_reported else {}
+        usages = {
+            address: usage
+            for address, usage in self._telemetry.usages.items()
+            if is_reported and self.known_usages.get(address) != usage
+        }
         # Without an answer it is unknown which values are stored; send these again.
         for address in usages:
-            self._known_usages.pop(address, None)
+            self.known_usages.pop(address, None)
         needs_report = False
         if not self._send_short(heartbeat, usages):
             if is_reported and self._is_short_accepted:
@@ -113,7 +113,7 @@ class HeartbeatSender:
         self._remembered.remember(mark)
         self._is_short_accepted = True
         self._is_answer_required = False
-        self._known_usages |= usages
+        self.known_usages |= usages
         return True
 
     def _send_whole(self, heartbeat: Heartbeat, usages: Mapping[str, Usage]) -> bool:
@@ -138,12 +138,5 @@ class HeartbeatSender:
         self._is_start_reported = True
         self._heartbeat = None if needs_report else heartbeat
         if not needs_report:
-            self._known_usages |= usages
+            self.known_usages |= usages
         return needs_report
-
-    def _list_changed_usages(self) -> dict[str, Usage]:
-        return {
-            address: usage
-            for address, usage in self._telemetry.usages.items()
-            if self._known_usages.get(address) != usage
-        }

@@ -109,11 +109,8 @@ class Reporter:
         # refusal lasts until a report is accepted.
         self.refusal = ''
         self.is_answered = False  # True: the conductor has answered the last reports
-        self._has_tried = threading.Event()
-
-    def wait_for_attempt(self, seconds: float) -> None:
-        """Wait until the first reports were answered, refused or lost."""
-        self._has_tried.wait(seconds)
+        # Set when the first reports were answered, refused or lost.
+        self.has_tried = threading.Event()
 
     def wake(self) -> None:
         """Report changes now, or end the loop if the agent stops."""
@@ -165,29 +162,23 @@ class Reporter:
             self.is_answered = False
             if isinstance(error, AgentIdentityRefused):
                 self._set_accepted(False)
-            self._note_failure(error)
+            # The readiness of the agent states a refusal.
+            if isinstance(error, _REFUSALS):
+                self.refusal = error.full_text
+            elif error.text != self._error:
+                LOG.warning('Report to the conductor failed: %s', error.full_text)
+            self._error = error.text
             return False
         except Exception:
             # A bug in one report must not end the heartbeats of the host.
             LOG.exception('Report to the conductor failed')
             return False
         finally:
-            self._has_tried.set()
+            self.has_tried.set()
         if self._error:
             LOG.info('Reports to the conductor succeed again')
         self._error = self.refusal = ''
         return completed
-
-    def _note_failure(self, error: CyborgError) -> None:
-        """Log an error, unless it is that of the last report.
-
-        The readiness of the agent states a refusal.
-        """
-        if isinstance(error, _REFUSALS):
-            self.refusal = error.full_text
-        elif error.text != self._error:
-            LOG.warning('Report to the conductor failed: %s', error.full_text)
-        self._error = error.text
 
     def wait_seconds(self, completed: bool) -> float:
         """Return the seconds until the next reports are due.
@@ -211,7 +202,8 @@ class Reporter:
         if digest != self._reported_digest:
             self._send_report(report)
             self._reported_digest = digest
-            self._heartbeats.forget_telemetry()
+            # A new report is stored without telemetry.
+            self._heartbeats.known_usages = {}
             LOG.info('Reported %d devices, digest %s', len(report.devices), digest)
         completed = self._send_events() and self._recovery_reported
         if self._sources.reconciliation is not None:

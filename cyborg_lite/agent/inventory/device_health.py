@@ -93,6 +93,9 @@ class DeviceHealth:
         self._host = host
         self._clock = clock
         self._windows = _list_windows(rules)
+        # Signals with a rule that holds after a single increase.
+        items = rules.rules.values()
+        self._single = {item.signal for item in items if item.threshold == 1}
         self._directory = state_path / _DIRECTORY
         self._file = StateFile(state_path / _FILE, _Content)
         self._guard = threading.Lock()
@@ -202,18 +205,11 @@ class DeviceHealth:
             changed = True
             rise = count if before is None or count < before else count - before
             # Nobody knows over which time the errors before the first read occurred.
-            if rise and (before is not None or self._counts_once(name)):
+            if rise and (before is not None or name in self._single):
                 self._add(signals, name, self._clock(), rise)
             signals.counters[name] = count
             signals.peaks[name] = max(count, signals.peaks.get(name, 0))
         return changed
-
-    def _counts_once(self, name: str) -> bool:
-        """Check whether a rule holds after a single increase of a signal."""
-        return any(
-            rule.signal == name and rule.threshold == 1
-            for rule in self._rules.rules.values()
-        )
 
     def _count_line(self, content: _Content, line: LogLine) -> str:
         """Count a line of the kernel log; return the address of its device, or ''."""
@@ -261,7 +257,8 @@ class DeviceHealth:
             for rule in new_rules or ():
                 reason, kind = _describe(rule, signals), _EVENTS.get(rule.action)
                 LOG.warning('Device %s, action %s: %s', address, rule.action, reason)
-                if self._has_reset_failed(rule, signals):
+                last = signals.resets.get(rule.name)
+                if last is not None and self._clock() - last < _RESET_HELPS:
                     kind, reason = HostEventKind.QUARANTINE, f'{reason} {_AGAIN}'
                 if kind is not None:
                     self.report(NewEvent(kind, address, reason=reason))
@@ -298,11 +295,6 @@ class DeviceHealth:
             if self._measure(rule, signals) >= rule.threshold
             or rule.name in signals.awaiting_reset
         ]
-
-    def _has_reset_failed(self, rule: HealthRule, signals: _Signals) -> bool:
-        """Return True if a rule holds again soon after a reset has ended it."""
-        last = signals.resets.get(rule.name)
-        return last is not None and self._clock() - last < _RESET_HELPS
 
     def _measure(self, rule: HealthRule, signals: _Signals) -> int:
         """Return the number that a rule compares with its threshold."""

@@ -62,7 +62,13 @@ class Discovery:
 
     def scan(self) -> tuple[DiscoveryResult, ...]:
         """Scan the host and return the results by address. Not thread-safe."""
-        owners = self._claim_owners()
+        # A driver that starts to claim the same object later does not displace it.
+        owners = {
+            claim: result.driver
+            for result in self.results
+            if result.device is not None
+            for claim in list_claims(result.device)
+        }
         for watch in self._watches:
             watch.begin({claim for claim, name in owners.items() if name != watch.name})
         patience = Patience(self._driver_timeout)
@@ -83,18 +89,6 @@ class Discovery:
         results = [result for watch in self._watches for result in watch.list_results()]
         self.results = tuple(map(self._amend, resolve_conflicts(results)))
         return self.results
-
-    def _claim_owners(self) -> Mapping[str, str]:
-        """Return the driver of each claim in the last scan.
-
-        A driver that starts to claim the same object later does not displace it.
-        """
-        return {
-            claim: result.driver
-            for result in self.results
-            if result.device is not None
-            for claim in list_claims(result.device)
-        }
 
     def report(self) -> HostReport:
         """Return the report to the conductor about the last scan."""
@@ -155,9 +149,11 @@ def resolve_conflicts(
     for _, group in groupby(by_address, key=lambda result: result.address):
         function_results = list(group)
         reported = [result for result in function_results if result.device]
-        resolved += [
-            _withhold_conflicting(result, claimants) for result in reported
-        ] or function_results[:1]
+        for result in reported or function_results[:1]:
+            conflict = _describe_conflict(result, claimants) if result.device else ''
+            if conflict:
+                result = replace(result, reason=conflict, device=None)
+            resolved.append(result)
     return tuple(resolved)
 
 
@@ -170,13 +166,6 @@ def _drivers_by_claim(
         for claim in list_claims(result.device) if result.device else ():
             drivers.setdefault(claim, []).append(result.driver)
     return drivers
-
-
-def _withhold_conflicting(
-    result: DiscoveryResult, claimants: Mapping[str, Sequence[str]]
-) -> DiscoveryResult:
-    conflict = _describe_conflict(result, claimants)
-    return replace(result, reason=conflict, device=None) if conflict else result
 
 
 def _describe_conflict(

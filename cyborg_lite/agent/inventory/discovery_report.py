@@ -161,7 +161,9 @@ def format_table(rows: Sequence[DiscoveryRow], width: int = 120) -> str:
     lines = list(_format_line(table[0], widths, width))
     for row, cells in zip(rows, table[1:], strict=True):
         lines += _format_line(cells, widths, width)
-        lines += _details(_list_details(row), ' ' * indent, width)
+        for label, text in _list_details(row):
+            start = f'{" " * indent}{label:<10}'
+            lines += _wrap(start, ' ' * len(start), text, width)
     offered_count = sum(row.provider is not None for row in rows)
     return '\n'.join([*lines, '', f'{offered_count} of {len(rows)} offered.'])
 
@@ -206,14 +208,6 @@ def _list_details(row: DiscoveryRow) -> Iterator[tuple[str, str]]:
         yield 'health', row.result.device.health_reason
     handles = (f'{unit.type.value} {unit.key}' for unit in provider.handles)
     yield 'handles', _join_handles(handles)
-
-
-def _details(
-    details: Iterable[tuple[str, str]], indent: str, width: int
-) -> Iterator[str]:
-    for label, text in details:
-        start = f'{indent}{label:<10}'
-        yield from _wrap(start, ' ' * len(start), text, width)
 
 
 def _join_handles(handles: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ parsed only after the caller is authorized to send one.
 
     @expose(status=201, errors=(404, 409))
     @requires('cyborg:arq:create')
-    @accepts(body=schemas.CREATE)
+    @accepts(body=bodies.CREATE_ARQS)
     def post(self, call: Call) -> views.ArqList:
 
 The API document describes the method by the arguments of these decorators, see

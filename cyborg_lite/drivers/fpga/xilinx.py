@@ -95,12 +95,13 @@ tools are installed elsewhere.
         is_hidden = user.driver != _USER_DRIVER
         card = last if is_hidden else self._read_loaded(function, user)
         self._last[function.address] = card
+        contexts = _CONTEXTS.search(user.text('kdsstat') or '')
         return replace(
             card,
             function=function,
             guest_address=user.address,
             fault=_find_fault(function),
-            in_use=_count_contexts(user) > 0,
+            in_use=contexts is not None and int(contexts[1]) > 0,
         )
 
     def _read_static(self, function: PciFunction) -> FpgaCard:
@@ -188,11 +189,6 @@ def _find_fault(function: PciFunction) -> str:
     if function.text('dev_offline') == '1':
         return 'it is offline'
     return ''
-
-
-def _count_contexts(user: PciFunction) -> int:
-    match = _CONTEXTS.search(user.text('kdsstat') or '')
-    return int(match[1]) if match else 0
 
 
 def _read_sub_device(function: PciFunction, kind: str, path: str) -> str:

@@ -172,8 +172,11 @@ def _find_user(host: Host, directory: str) -> str | None:
         # The list of mounts has only one of the devices of a file system.
         if name == device:
             return f'btrfs {file_system} on {name}'
-    signature = _read_signature(host, number)
-    return f'{signature} on {name}' if signature in _EXCLUSIVE else None
+    text = host.text(f'run/udev/data/b{number}') if number else None
+    signature = _SIGNATURE.search(text or '')  # the type of the content
+    if signature is None or signature[1] not in _EXCLUSIVE:
+        return None
+    return f'{signature[1]} on {name}'
 
 
 def _find_unreadable(host: Host, directory: str) -> str | None:
@@ -236,10 +239,3 @@ def _list_identities(host: Host, disk: str) -> Iterator[str]:
             yield number
     if label := host.text(f'{_BLOCK}/{disk}/dm/name'):
         yield f'/dev/mapper/{label}'
-
-
-def _read_signature(host: Host, number: str | None) -> str | None:
-    """Return the type of the content, as udev has read it."""
-    text = host.text(f'run/udev/data/b{number}') if number else None
-    match = _SIGNATURE.search(text or '')
-    return match[1] if match else None

@@ -34,7 +34,10 @@ def find_network_user(function: PciFunction, routed: Collection[str]) -> str | N
     """
     vdpa = next(filter(_VDPA.fullmatch, function.names()), None)
     if vdpa is not None:
-        return f'it has the vDPA device {_describe_vdpa(function, vdpa)}'
+        # Only vhost_vdpa gives it to guests (kernel: ABI/testing/sysfs-bus-vdpa).
+        driver = function.host.target(f'sys/bus/vdpa/devices/{vdpa}/driver')
+        suffix = f'of type {driver}' if driver else 'without a driver'
+        return f'it has the vDPA device {vdpa} {suffix}'
     names = list_interfaces(function)
     user = _find_switches(function) or _find_interface_user(function, names, routed)
     if user is not None:
@@ -56,13 +59,11 @@ def _find_switches(function: PciFunction) -> str | None:
     vpd = function.host.raw(function.path('vpd'))
     if _SWITCH_MANAGEMENT in (vpd or b''):
         return 'it manages the NVSwitches of the board (VPD: SMDL=SW_MNG)'
-    if not vpd and any(map(_is_hgx, function.host.pci_functions())):
+    if not vpd and any(
+        card.ids in _HGX_CARDS for card in function.host.pci_functions()
+    ):
         return 'it may manage the NVSwitches of the board: its VPD cannot be read'
     return None
-
-
-def _is_hgx(function: PciFunction) -> bool:
-    return function.ids in _HGX_CARDS
 
 
 def _find_interface_user(
@@ -78,15 +79,6 @@ def _find_interface_user(
         if name in routed:
             return f'the host has an address or a route on its interface {name}'
     return None
-
-
-def _describe_vdpa(function: PciFunction, name: str) -> str:
-    """Return a vDPA device with its driver, which says who can use it.
-
-    Only ``vhost_vdpa`` gives it to guests (kernel: ABI/testing/sysfs-bus-vdpa).
-    """
-    driver = function.host.target(f'sys/bus/vdpa/devices/{name}/driver')
-    return f'{name} of type {driver}' if driver else f'{name} without a driver'
 
 
 def list_interfaces(function: PciFunction) -> tuple[str, ...]:

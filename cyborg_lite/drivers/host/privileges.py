@@ -220,7 +220,9 @@ def check_owner(path: str, root: str) -> None:
         raise PermissionError(f'{path} leads out of {root}')
     parents = {os.path.dirname(path), os.path.dirname(real_path)}
     for item in (real_path, *sorted(parents)):
-        for entry in _list_path_entries(item, real_root):
+        for entry in (Path(item), *Path(item).parents):
+            if not is_below(str(entry), real_root):
+                break
             status = os.stat(entry)
             if status.st_uid not in trusted:
                 raise PermissionError(f'{entry} belongs to user {status.st_uid}')
@@ -280,10 +282,3 @@ def _read(path: str) -> str:
         return os.read(file, _MAX_FILE_SIZE).decode()
     finally:
         os.close(file)
-
-
-def _list_path_entries(path: str, root: str) -> Iterator[str]:
-    """Yield a path and the directories above it, up to the root."""
-    for entry in (Path(path), *Path(path).parents):
-        if is_below(str(entry), root):
-            yield str(entry)

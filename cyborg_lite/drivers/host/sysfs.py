@@ -305,7 +305,9 @@ class PciFunction:
         """The function is a virtual function."""
         # The kernel adds the link shortly after the function. The config space of a VF
         # has no ids from the start (PCI SR-IOV specification).
-        return self.physfn is not None or (self._ids_missing and not self.is_lost)
+        return self.physfn is not None or (
+            self._header[:4] == b'\xff' * 4 and not self.is_lost
+        )
 
     @cached_property
     def virtfns(self) -> tuple[str, ...]:
@@ -389,10 +391,6 @@ class PciFunction:
         A read of its config space or of its link state would wake it up.
         """
         return self.text('power/runtime_status') == 'suspended'
-
-    @property
-    def _ids_missing(self) -> bool:
-        return self._header[:4] == b'\xff' * 4
 
     @cached_property
     def _header(self) -> bytes:

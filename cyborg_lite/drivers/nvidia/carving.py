@@ -146,7 +146,11 @@ class Carver:
                 reason = f'ARQ {user} uses memory slice {instance.start}'
                 raise DeviceBusy(address=card, reason=reason)
         if unused:
-            self._check_own_vgpus(card)
+            # vGPUs of another program may use any GPU instance.
+            existing = read_layout(PciFunction(self._host, card)).existing
+            if not all(is_own(vgpu, self._prepared) for vgpu in existing):
+                reason = 'vGPUs of another program may use its GPU instances'
+                raise DeviceBusy(address=card, reason=reason)
             self._destroy(card, unused)
 
     def _destroy(self, card: str, instances: Iterable[GpuInstance]) -> None:
@@ -155,16 +159,6 @@ class Carver:
             # This fails if there is no compute instance, as on most hosts.
             self._writer.run(card, NVIDIA_SMI, *target, '-dci')
             self._run(card, *target, '-dgi')
-
-    def _check_own_vgpus(self, card: str) -> None:
-        """Check that no other program has a vGPU on a card.
-
-        :raises DeviceBusy: it may use any GPU instance
-        """
-        layout = read_layout(PciFunction(self._host, card))
-        if not all(is_own(vgpu, self._prepared) for vgpu in layout.existing):
-            reason = 'vGPUs of another program may use its GPU instances'
-            raise DeviceBusy(address=card, reason=reason)
 
     def _list_instances(self, card: str) -> list[GpuInstance]:
         """Return the GPU instances of a card.

@@ -191,6 +191,7 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver, PreparingPciDriver):
             for deployable in device.root.walk()
             if deployable.attributes.get('vgpu_type')
         )
+        counters = {n: int(readings[n]) for n in SIGNALS if n in readings}
         return replace(
             usage,
             busy_percent=readings.get('busy_percent'),
@@ -200,12 +201,8 @@ class NvidiaGpu(ModesPciDriver, GroupedPciDriver, PreparingPciDriver):
             power=readings.get('power', usage.power),
             units_used=len(read_layout(function).existing) if total else None,
             units_total=total or None,
-            counters={**usage.counters, **_read_counters(readings)},
+            counters={**usage.counters, **counters},
         )
-
-
-def _read_counters(readings: Readings) -> dict[str, int]:
-    return {name: int(readings[name]) for name in SIGNALS if name in readings}
 
 
 def _to_int(value: float | None) -> int | None:

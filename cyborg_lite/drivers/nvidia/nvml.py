@@ -108,11 +108,6 @@ def _read_throttling(library: Any, card: Any) -> tuple[bool, bool]:
     return bool(reasons & 0x60), bool(reasons & 0x80)
 
 
-def _count_retired_pages(library: Any, card: Any) -> int:
-    """Return the number of retired pages, for single-bit and double-bit errors."""
-    return sum(len(library.nvmlDeviceGetRetiredPages(card, cause)) for cause in (0, 1))
-
-
 def _error_reader(severity: int, lifetime: int) -> Any:
     """Return a function that counts ECC errors.
 
@@ -135,7 +130,9 @@ _READERS: Final[dict[str, Any]] = {
     'ecc_aggregate_uncorrected': _error_reader(1, 1),
     'rows_remapped_corrected rows_remapped_uncorrected row_remap_pending '
     'row_remap_failed': lambda lib, card: lib.nvmlDeviceGetRemappedRows(card),
-    'retired_pages': _count_retired_pages,
+    'retired_pages': lambda lib, card: sum(  # for single-bit and double-bit errors
+        len(lib.nvmlDeviceGetRetiredPages(card, cause)) for cause in (0, 1)
+    ),
     'retired_pages_pending': (
         lambda lib, card: lib.nvmlDeviceGetRetiredPagesPendingStatus(card)
     ),

@@ -309,7 +309,11 @@ trust one another.
         if not members:
             handles = [self.build_handle(function, function)]
             return self.build_root(function, tuple(traits), handles)
-        handles = [self._build_member(function, member) for member in members]
+        handles = []
+        for member in members:
+            owner = member if self.recognizes(member) else function
+            handle = self.build_handle(owner, member)
+            handles.append(replace(handle, needs_host=True))
         root = self.build_root(function, tuple(traits), handles)
         size = {GROUP_SIZE: str(len(handles))}
         return replace(root, attributes={**root.attributes, **size})
@@ -396,10 +400,6 @@ trust one another.
         if function.is_virtual:
             return 'a virtual function'
         return 'it has virtual functions' if function.virtfns else None
-
-    def _build_member(self, card: PciFunction, member: PciFunction) -> AttachHandle:
-        owner = member if self.recognizes(member) else card
-        return replace(self.build_handle(owner, member), needs_host=True)
 
     def _list_member_traits(self, member: PciFunction) -> Sequence[str]:
         if not member.is_present:

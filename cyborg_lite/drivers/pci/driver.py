@@ -166,7 +166,10 @@ class PciDriver(PciCards):
         if not self.is_card_function(function):
             return self.classify_companion(function)
         if function.is_virtual:
-            return self._classify_virtual(function)
+            card = function.physfn or 'a card being set up'
+            content = self.offer.describe_virtual(function) if self.offer else ''
+            reason = f'virtual function of {card}: {content}'.removesuffix(': ')
+            return self.build_result(function, reason)
         if function.is_lost:
             return self.classify_lost(function, LOST)
         if function.is_boot_vga:
@@ -179,7 +182,13 @@ class PciDriver(PciCards):
         if fault is not None:
             return self.classify_lost(function, fault)
         divided = self.offer.classify_card(function) if self.offer else None
-        return divided or self._classify_whole(function)
+        if divided is not None:
+            return divided
+        obstacle = self.find_obstacle(function)
+        if obstacle is not None:
+            return self.build_withheld(function, obstacle)
+        device = self.build_device(function, self.build_whole(function))
+        return self.build_result(function, self.describe_offer(function), device)
 
     def classify_lost(self, function: PciFunction, reason: str) -> DiscoveryResult:
         """Return the result for a card that is out of order or does not respond.
@@ -190,19 +199,6 @@ class PciDriver(PciCards):
         if divided is not None:
             return divided
         return self.build_reserved(function, self.build_whole(function), reason)
-
-    def _classify_virtual(self, function: PciFunction) -> DiscoveryResult:
-        card = function.physfn or 'a card being set up'
-        content = self.offer.describe_virtual(function) if self.offer else ''
-        reason = f'virtual function of {card}'
-        return self.build_result(function, f'{reason}: {content}'.removesuffix(': '))
-
-    def _classify_whole(self, function: PciFunction) -> DiscoveryResult:
-        obstacle = self.find_obstacle(function)
-        if obstacle is not None:
-            return self.build_withheld(function, obstacle)
-        device = self.build_device(function, self.build_whole(function))
-        return self.build_result(function, self.describe_offer(function), device)
 
     def classify_companion(self, function: PciFunction) -> DiscoveryResult | None:
         """Return the result for a function that is no card; None: not beside one."""

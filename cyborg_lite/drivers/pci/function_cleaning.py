@@ -111,7 +111,9 @@ class FunctionCleaner:
         if driver is not None:
             self._write(function, f'drivers/{driver}/unbind')
         try:
-            proof = self._reset_unbound(function)
+            before = _read(function)
+            self._writer.set_value(function.address, 'reset', '1', 'it cannot be reset')
+            proof = _compare(function, before, _read(function))
         finally:
             if driver is not None:
                 self._write(function, 'drivers_probe')
@@ -122,12 +124,6 @@ class FunctionCleaner:
         proof += _compare_facts(later, facts, self._read_facts(later))
         bound = [f'driver {driver}'] if driver else []
         return f'{method.split()[0]}: same {", ".join([*proof, *bound])}'
-
-    def _reset_unbound(self, function: PciFunction) -> list[str]:
-        before = _read(function)
-        address, action = function.address, 'it cannot be reset'
-        self._writer.set_value(address, 'reset', '1', action)
-        return _compare(function, before, _read(function))
 
     def _write(self, function: PciFunction, name: str) -> None:
         """Write the address of a function to a file of the PCI bus."""

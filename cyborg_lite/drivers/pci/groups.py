@@ -4,7 +4,7 @@
 from cyborg_lite.drivers.host import disk_use
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.pci.cards import BOOT_VGA, LOST, PciCards
-from cyborg_lite.model.inventory.host_report import Deployable, DiscoveryResult
+from cyborg_lite.model.inventory.host_report import DiscoveryResult
 
 
 class GroupOffer:
@@ -31,7 +31,10 @@ class GroupOffer:
             fault = self._find_member_fault(member)
             if fault is not None:
                 # The traits of a missing function are those of the last scan.
-                root = self._find_last_root(card) or self._cards.build_whole(card)
+                last = self._cards.memory.results.get(card.address)
+                root = last.device.root if last is not None and last.device else None
+                if root is None or not root.total:
+                    root = self._cards.build_whole(card)
                 reason = _describe_member(card, member, fault)
                 return self._cards.build_reserved(card, root, reason)
         for member in members:
@@ -43,11 +46,6 @@ class GroupOffer:
         addresses = ', '.join(member.address for member in members[1:])
         reason = f'together with {addresses}' if addresses else 'a group of its own'
         return self._cards.build_result(card, reason, device)
-
-    def _find_last_root(self, card: PciFunction) -> Deployable | None:
-        last = self._cards.memory.results.get(card.address)
-        device = last.device if last is not None else None
-        return device.root if device is not None and device.root.total else None
 
     def _find_member_fault(self, member: PciFunction) -> str | None:
         if not member.is_present:
