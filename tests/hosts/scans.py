@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a driver finds on an emulated host, by address."""
+"""Scans of a driver on an emulated host, and its devices by address."""
 
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.model.devices.devices import AllocatedHandle

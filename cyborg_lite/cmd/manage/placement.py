@@ -53,23 +53,30 @@ _PRUNE_WARNING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A difference of one provider and the outcome of the audit for it.
-
-    The fields are the stable keys of the JSON object.
-    """
+    """A difference of one provider and the outcome of the audit for it."""
 
     host: str
     provider: str  # empty: the line concerns the host as a whole
     uuid: str
-    what: str  # the difference
+    difference: str
     outcome: str
+
+    def as_json(self) -> dict[str, str]:
+        """Return the JSON object; its keys are stable."""
+        return {
+            'host': self.host,
+            'provider': self.provider,
+            'uuid': self.uuid,
+            'what': self.difference,
+            'outcome': self.outcome,
+        }
 
 
 _COLUMNS: Final[Columns] = {
     'HOST': 'host',
     'PROVIDER': 'provider',
     'OUTCOME': lambda line: _OUTCOME_TEXTS[line.outcome],
-    'DIFFERENCE': 'what',
+    'DIFFERENCE': 'difference',
 }
 
 
@@ -133,7 +140,7 @@ def _audit(conf: cfg.ConfigOpts) -> int:
                 pruned = (Line('', '', '', text, _DONE) for text in texts)
                 lines += _list_until_error('', pruned)
     empty = f'Placement is up to date for {format_count(len(hosts), "host")}.'
-    print_records(conf, lines, _COLUMNS, empty)
+    print_records(conf, lines, _COLUMNS, empty, Line.as_json)
     outcomes = {line.outcome for line in lines}
     if _UNKNOWN in outcomes:
         return 2

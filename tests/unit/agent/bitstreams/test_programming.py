@@ -137,7 +137,7 @@ def test_program_after_restart_loads_again(fpga_host: FpgaHost) -> None:
     fpga_host.program()
     fpga_host.restart()
     fpga_host.program()
-    assert len(fpga_host.tool.commands) == 2
+    assert len(fpga_host.regions.commands) == 2
 
 
 def test_program_older_order_raises(fpga_host: FpgaHost) -> None:

@@ -239,8 +239,8 @@ def test_resolve_conflicts_refuses_both_claims(second: DiscoveryResult) -> None:
 
 @pytest.mark.parametrize('is_offered', [True, False])
 def test_resolve_conflicts_refused_result_does_not_conflict(is_offered: bool) -> None:
-    """Of two refusals the first one is returned."""
+    """The first one of two refusals is returned."""
     refused = discovery_result(_FIRST, 'a', is_offered=False)
-    other = discovery_result(_FIRST, 'b', is_offered=is_offered)
-    expected = other if is_offered else refused
-    assert resolve_conflicts([refused, other]) == (expected,)
+    rival = discovery_result(_FIRST, 'b', is_offered=is_offered)
+    expected = rival if is_offered else refused
+    assert resolve_conflicts([refused, rival]) == (expected,)

@@ -262,7 +262,10 @@ def test_overdue_bind_names_silent_host(database: Database) -> None:
     bind = Bind(database, number=1, needs_host=True)
     bind.agents.down_hosts = {'compute-1'}
     event = Mock(run=Mock(return_value=None))
-    handlers = {OperationKind.BIND: bind.handler, OperationKind.NOVA_EVENT: event}
+    handlers: dict[str, Handler] = {
+        OperationKind.BIND: bind.handler,
+        OperationKind.NOVA_EVENT: event,
+    }
     attempts = JobAttempts(database, handlers, Metrics())
     attempts.run(bind.accept())
     past = update(JobRow).values(run_after=0, deadline=1)

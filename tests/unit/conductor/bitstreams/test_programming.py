@@ -243,8 +243,8 @@ def test_program_region_removed_meanwhile_raises(cloud: Cloud, region: str) -> N
         cloud.agents.cards.clear()
         cloud.plug(fpga_card())
 
-    gone = pytest.raises(DeployableNotFound)
-    with create_console(cloud, remove_region) as console, gone:
+    not_found = pytest.raises(DeployableNotFound)
+    with create_console(cloud, remove_region) as console, not_found:
         console.programming.program(ADMIN, region, IMAGE_ID)
 
 

@@ -130,11 +130,11 @@ def test_purge_follows_retention(database: Database, placement: FakePlacement) -
         'started_at': _LONG_AGO,
     }
     for days in (5, 3):
-        ended = {
+        times = {
             'uuid': f'of {days} days',
             'finished_at': _NOW - timedelta(days),
         }
-        execute(database, insert(Cleaning).values(row | ended))
+        execute(database, insert(Cleaning).values(row | times))
     Purger(database, placement, threading.Event(), Retention(cleanings=4)).purge()
     uuids = database.read(lambda session: list(session.scalars(select(Cleaning.uuid))))
     assert uuids == ['of 3 days']
