@@ -29,6 +29,16 @@ class DatabaseRefused(ServiceUnavailable):
     advice = 'Correct user, password and database name in [database] connection.'
 
 
+class BrokerRefused(ServiceUnavailable):
+    """RabbitMQ refuses the user, the password or a queue of a daemon."""
+
+    message = 'The message bus refuses the connection.'
+    advice = (
+        'Correct user and password in [DEFAULT] transport_url. The log of the daemon '
+        'has the reason of RabbitMQ.'
+    )
+
+
 class DatabaseQuarantined(CyborgError):
     """The database has lost changes; an operator must recover it."""
 

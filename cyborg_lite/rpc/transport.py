@@ -20,7 +20,11 @@ from oslo_messaging import server as messaging_server
 from oslo_messaging._drivers.impl_rabbit import amqpdriver
 
 from cyborg_lite import errors
-from cyborg_lite.errors.daemons import ConfigurationError, ServiceUnavailable
+from cyborg_lite.errors.daemons import (
+    BrokerRefused,
+    ConfigurationError,
+    ServiceUnavailable,
+)
 from cyborg_lite.rpc import broker_errors
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import Dispatcher
@@ -140,7 +144,7 @@ def connect(
     signer: Signer | None = None,
     url: str | None = None,
     *,
-    is_daemon: bool = True,
+    identity: str | None = '',
 ) -> oslo_messaging.Transport:
     """Return a new transport; create it after a fork, and clean it up after use.
 
@@ -148,7 +152,8 @@ def connect(
         or passed to the call; None: default of the library
     :param signer: signs and checks all messages; None: messages are not signed
     :param url: None: the configured one
-    :param is_daemon: False: of a command, several of which may run at the same time
+    :param identity: of an agent, which another one with its host name does not have.
+        None: of a command, several of which may run at the same time
     :raises ConfigurationError: the URL or an option of the broker is invalid, or as
         ``prepare_locks``
     """
@@ -157,7 +162,7 @@ def connect(
     _register_options(conf)
     scheme = (url or address(conf)).partition(':')[0]
     if scheme == _RABBIT_SCHEME:
-        _name_reply_queues(conf, is_daemon=is_daemon)
+        _name_reply_queues(conf, identity)
     if default_timeout is not None:
         conf.set_default('rpc_response_timeout', default_timeout)
     amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MIN = _STOP_CHECK_INTERVAL
@@ -203,7 +208,7 @@ def _register_options(conf: cfg.ConfigOpts) -> None:
                 conf.register_opt(kind(name, default=default), group=group)
 
 
-def _name_reply_queues(conf: cfg.ConfigOpts, *, is_daemon: bool) -> None:
+def _name_reply_queues(conf: cfg.ConfigOpts, identity: str | None) -> None:
     """Give each process a reply queue of its own.
 
     With ``use_queue_manager`` the library names a reply queue after the script, with a
@@ -211,13 +216,15 @@ def _name_reply_queues(conf: cfg.ConfigOpts, *, is_daemon: bool) -> None:
     run under the same web server would share this file. The numbers start again for
     each process group, so a second command would take the queue of the first one.
     Therefore the name is that of the daemon, and the name for a command is random.
-    Agents in two containers of a machine differ in ``[DEFAULT] host`` only.
+    Agents in two containers of a machine differ in ``[DEFAULT] host`` only. An agent
+    that is refused for its host must not take the replies of the other one.
     """
     conf.register_opts(dict(opts.list_opts())[_RABBIT], _RABBIT)
     if 'host' in conf:
         conf.set_default('hostname', conf.host, _RABBIT)
-    conf.set_default('processname', conf.prog, _RABBIT)
-    if not is_daemon:
+    name = f'{conf.prog}-{identity[:8]}' if identity else conf.prog
+    conf.set_default('processname', name, _RABBIT)
+    if identity is None:
         conf.set_override('use_queue_manager', False, _RABBIT)
 
 
@@ -419,6 +426,8 @@ class Caller:
             if reason is not None and reason != self._last_reason:
                 LOG.error('%s', reason)  # what to change in the configuration
             self._last_reason = reason
+            if reason is not None and not isinstance(error, OSError):
+                raise BrokerRefused() from error
             raise ServiceUnavailable(what=f'cyborg-lite-{self._role}') from error
 
 

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from oslo_config import cfg
 
+from cyborg_lite.errors.daemons import BrokerRefused
 from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.hosts.incarnations import NO_MARK, DatabaseMark
 from cyborg_lite.rpc import transport
@@ -102,7 +103,8 @@ def connect(broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
         file.write_text(OPTIONS.format(url=url, host=host, path=directory))
         conf = cfg.ConfigOpts()
         conf(['--config-file', str(file)], prog=program)
-        buses.append(transport.connect(conf))
+        identity = '0123abcd-' if 'agent' in program else ''
+        buses.append(transport.connect(conf, identity=identity))
         return buses[-1]
 
     yield _connect
@@ -193,3 +195,9 @@ def test_user_of_agent_cannot_leave_its_queues(
 ) -> None:
     with pytest.raises(amqp.AccessRefused):
         ATTACKS[attack](channel)
+
+
+def test_refused_user_is_named_as_cause(connect: Connect) -> None:
+    bus = connect('unknown', 'controller', 'cyborg-lite-api')
+    with pytest.raises(BrokerRefused, match='message bus refuses the connection'):
+        connect_conductor(bus).repeat(daemon_context(), HOST, 'token')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second user replaces the first one of broker and database, as the page says.
+"""A second user replaces the first one, as the page says: broker, database, Keystone.
 
 Real daemons: they restart one after the other, and the first users are then refused.
 """
@@ -16,7 +16,12 @@ from sqlalchemy.exc import OperationalError
 
 from tests.servers import rabbitmq
 from tests.servers.databases import fresh_database
+from tests.servers.http_proxy import HttpProxy
+from tests.servers.keystone import PASSWORD, Person, RealKeystone, keystone
+from tests.servers.keystone_cloud import KeystoneCloud
 from tests.servers.stack import Cloud
+
+__all__ = ['keystone']
 
 _FIRST: Final = {
     'mariadb': (
@@ -138,3 +143,39 @@ def test_second_user_replaces_first_in_service(users: Users, tmp_path: Path) -> 
         check_boot(cloud)
         with pytest.raises(OperationalError):
             create_engine(connection).connect()
+
+
+def name_service_user(cloud: KeystoneCloud, person: Person, placement: str) -> None:
+    """Have daemons that start from now on authenticate as a person."""
+    user: dict[str, object] = {
+        'auth_type': 'password',
+        'auth_url': cloud.keystone.url,
+        'username': person.user,
+        'password': PASSWORD,
+        'user_domain_id': 'default',
+        'project_id': person.project_id,
+    }
+    section = {**user, 'endpoint_override': placement}
+    cloud.configure({'keystone_authtoken': user, 'placement': section})
+
+
+def test_second_keystone_user_replaces_first(
+    keystone: RealKeystone, tmp_path: Path
+) -> None:
+    with KeystoneCloud(tmp_path, keystone) as cloud, ExitStack() as stack:
+        target = cloud.placement.endpoint
+        proxy = HttpProxy(target, lambda _: 'passed', token='admin')
+        placement = stack.enter_context(proxy).url
+        first = cloud.service
+        name_service_user(cloud, first, placement)
+        daemon = cloud.start('standalone')
+        cloud.provider_of('FPGA')
+        check_boot(cloud)
+        second = keystone.person(f'{first.user}-2', first.project_id, 'service')
+        cloud.service = second
+        name_service_user(cloud, second, placement)
+        daemon.end()
+        cloud.restart(daemon, 'standalone')
+        check_boot(cloud)
+        keystone.disable(first)
+        check_boot(cloud)

@@ -103,6 +103,7 @@ def test_agent_with_copied_state_is_not_ready(cloud: Cloud) -> None:
 def test_agent_of_same_name_is_not_ready(
     cloud: Cloud,
 ) -> None:
+    cloud.configure(_queue_manager(cloud.directory))
     cloud.start('conductor')
     first = cloud.start('agent')
     cloud.until(lambda: lines_of(first, 'Reported '))
@@ -207,11 +208,7 @@ def test_api_without_lock_files_is_not_ready(cloud: Cloud, tmp_path: Path) -> No
     file = tmp_path / 'file'
     file.touch()
     cloud.start('conductor')
-    options: dict[str, dict[str, object]] = {
-        'oslo_messaging_rabbit': {'use_queue_manager': True},
-        'oslo_concurrency': {'lock_path': file / 'locks'},
-    }
-    api = cloud.begin('api', 'api', [], options)
+    api = cloud.begin('api', 'api', [], _queue_manager(file / 'locks'))
     [line] = cloud.until(lambda: lines_of(api, 'Not ready: '))
     assert '[oslo_concurrency] lock_path: the daemon cannot create files' in line
     health = cloud.until(lambda: _ask_health(cloud))
@@ -221,6 +218,14 @@ def test_api_without_lock_files_is_not_ready(cloud: Cloud, tmp_path: Path) -> No
     wait_until_ready(cloud, api)
     cloud.until(lambda: _ask_health(cloud) == 200)
     assert cloud.api().ask('GET', '/v2/devices').status == 200
+
+
+def _queue_manager(locks: Path) -> dict[str, dict[str, object]]:
+    """Return options with which reply queues have the names of daemons."""
+    return {
+        'oslo_messaging_rabbit': {'use_queue_manager': True},
+        'oslo_concurrency': {'lock_path': locks},
+    }
 
 
 def _ask_health(cloud: Cloud) -> int:

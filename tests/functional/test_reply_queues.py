@@ -46,9 +46,11 @@ def conf(
     cfg.CONF.set_default('lock_path', before, 'oslo_concurrency')
 
 
-def list_reply_queues(conf: cfg.ConfigOpts, broker: str, *, is_daemon: bool) -> str:
+def list_reply_queues(
+    conf: cfg.ConfigOpts, broker: str, identity: str | None = ''
+) -> str:
     """Return the names of the reply queues after a call."""
-    bus = transport.connect(conf, is_daemon=is_daemon)
+    bus = transport.connect(conf, identity=identity)
     try:
         with pytest.raises(ServiceUnavailable):
             connect_conductor(bus).delete_service(daemon_context(), 'x')
@@ -60,7 +62,7 @@ def list_reply_queues(conf: cfg.ConfigOpts, broker: str, *, is_daemon: bool) -> 
 def test_reply_queue_of_daemon_has_its_name(conf: cfg.ConfigOpts, broker: str) -> None:
     """The name of the script would be that of a web server with several services."""
     name = f'reply_{socket.gethostname()}:cyborg-lite-test:1'
-    assert list_reply_queues(conf, broker, is_daemon=True) == name
+    assert list_reply_queues(conf, broker) == name
 
 
 def test_reply_queues_of_agents_have_their_hosts(
@@ -69,11 +71,20 @@ def test_reply_queues_of_agents_have_their_hosts(
     """Two containers on the network of one machine have the same host name."""
     conf.register_opt(cfg.StrOpt('host', default='compute-2'))
     name = 'reply_compute-2:cyborg-lite-test:1'
-    assert list_reply_queues(conf, broker, is_daemon=True) == name
+    assert list_reply_queues(conf, broker) == name
+
+
+def test_second_agent_of_host_has_own_reply_queue(
+    conf: cfg.ConfigOpts, broker: str
+) -> None:
+    """The conductor refuses it, and the first one must get all of its replies."""
+    identity = '0123abcd-0000-4000-8000-000000000000'
+    name = list_reply_queues(conf, broker, identity)
+    assert name.endswith(':cyborg-lite-test-0123abcd:1')
 
 
 def test_reply_queue_of_command_is_random(conf: cfg.ConfigOpts, broker: str) -> None:
     """Two commands at the same time would get the replies of each other."""
-    name = list_reply_queues(conf, broker, is_daemon=False)
+    name = list_reply_queues(conf, broker, None)
     assert name.startswith('reply_')
     assert 'cyborg-lite-test' not in name

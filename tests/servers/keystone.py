@@ -154,6 +154,11 @@ class RealKeystone:
         role_id = self._roles[role]
         self._ask('PUT', f'domains/default/users/{user_id}/roles/{role_id}')
 
+    def disable(self, person: Person) -> None:
+        """Refuse a user from now on, with all tokens of the user."""
+        user_id = self._ask('GET', f'users?name={person.user}')['users'][0]['id']
+        self._ask('PATCH', f'users/{user_id}', {'user': {'enabled': False}})
+
     def revoke(self, token: str) -> None:
         answer = self._http.delete(
             f'{self.url}/auth/tokens', headers={'X-Subject-Token': token}

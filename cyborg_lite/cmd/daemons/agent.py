@@ -24,6 +24,7 @@ from cyborg_lite.agent.bitstreams.loaded_bitstreams import LoadedBitstreams
 from cyborg_lite.agent.bitstreams.programming import BitstreamStore
 from cyborg_lite.agent.inventory.hardware_monitor import AgentIntervals
 from cyborg_lite.agent.service import BINARY, AgentResources, AgentService
+from cyborg_lite.agent.state.identity import load_identity
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.cmd.daemons import discover, subcommands
 from cyborg_lite.cmd.daemons.subcommands import read_health_rules
@@ -89,7 +90,7 @@ def build(conf: cfg.ConfigOpts) -> AgentService:
         KernelLog(host.root, kernel.read_log).read,
     )
     signer = message_keys.create_signer(conf, Role.AGENT)
-    bus = transport.connect(conf, signer=signer)
+    bus = transport.connect(conf, signer=signer, identity=load_identity(state_path))
     # An agent cannot read the versions of conductors: `auto` is that of this release.
     transport.pin_versions(bus, Pins(conf.upgrade_levels, lambda: ()))
     return AgentService(bus, resources, timing)

@@ -235,7 +235,7 @@ def _report(checks: Iterator[tuple[str, Callable[[], object]]]) -> int:
 
 
 def _check_broker(conf: cfg.ConfigOpts) -> None:
-    bus = transport.connect(conf, is_daemon=False)
+    bus = transport.connect(conf, identity=None)
     try:
         transport.check_connection(bus)
     finally:

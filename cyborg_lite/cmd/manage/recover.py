@@ -126,7 +126,7 @@ def _find_outcome(recovery: InstanceRecovery, step: RecoveryStep, applies: bool)
 def _open_recovery(conf: cfg.ConfigOpts) -> Iterator[InstanceRecovery]:
     """Connect to the database, the message bus and the other services."""
     signer = message_keys.create_signer(conf, Role.CONDUCTOR)
-    bus = transport.connect(conf, signer=signer, is_daemon=False)
+    bus = transport.connect(conf, signer=signer, identity=None)
     try:
         with database.open_database(conf) as db:
             nova, placement = Nova.from_config(conf), Placement.from_config(conf)

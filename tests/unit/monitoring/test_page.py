@@ -80,3 +80,13 @@ def test_runbook_has_section_and_command_per_kind() -> None:
     for rule, section in zip(KINDS.values(), sections, strict=True):
         assert all(f'\n{part}\n' in section for part in ('Symptom', 'Cause', 'Command'))
         assert rule.command.partition(' {')[0] in section
+
+
+def test_questions_on_call_need_only_client() -> None:
+    table = RUNBOOK.partition('Questions on call')[2].partition('.. _quarantine')[0]
+    answers = re.findall(r'^     - (.*(?:\n {7}.*)*)', table, re.MULTILINE)[1:]
+    assert len(answers) == 8
+    for answer in answers:
+        commands = re.findall(r'``([a-z-]+\s[^`]+)``', answer)
+        assert commands
+        assert all(command.split()[0] == 'openstack' for command in commands)
