@@ -47,7 +47,9 @@ LOST_HOST: Final = 'cmp3'
 SPARE_CARD: Final = 'fa4f:0a:00.0'
 """Card of class VGPU in the second host and in the host to be lost."""
 
-_DATABASES: Final = ('nova_api', 'nova_cell0', 'nova_cell1', 'placement', 'cyborg')
+_NOVA_DATABASES: Final = ('nova_api', 'nova_cell0', 'nova_cell1', 'placement')
+_DATABASE: Final = os.environ.get('CYBORG_LITE_TEST_NOVA_DATABASE', 'mariadb')
+"""Server of the database of this service; that of Nova is MariaDB."""
 
 
 class OpenStack(OpenStackClient):
@@ -117,8 +119,9 @@ class OpenStack(OpenStackClient):
             self._cleanup.enter_context(rabbitmq.virtual_host()) for _ in range(2)
         ]
         self._databases: dict[str, str] = {}
-        for name in _DATABASES:
-            database = fresh_database('mariadb')
+        servers = {**dict.fromkeys(_NOVA_DATABASES, 'mariadb'), 'cyborg': _DATABASE}
+        for name, server in servers.items():
+            database = fresh_database(server)
             self._databases[name] = next(database)
             self._cleanup.callback(next, database, None)
 
