@@ -53,7 +53,8 @@ def explain_error(error: BaseException) -> str | None:
             f'The daemon cannot open {error.filename}: {error.strerror}. Check '
             '[oslo_concurrency] lock_path.'
         )
-    if isinstance(error, amqp.AccessRefused):
+    # A connection that broke has this text, in an error of oslo.messaging.
+    if isinstance(error, amqp.AccessRefused) or 'ACCESS_REFUSED' in str(error):
         return (
             'RabbitMQ refuses the user, the password or a permission of [DEFAULT] '
             'transport_url.'

@@ -20,6 +20,7 @@ from oslo_messaging import server as messaging_server
 from oslo_messaging._drivers.impl_rabbit import amqpdriver
 
 from cyborg_lite import errors
+from cyborg_lite.errors.base import CyborgError
 from cyborg_lite.errors.daemons import (
     BrokerRefused,
     ConfigurationError,
@@ -419,6 +420,11 @@ class Caller:
         """Raise the errors of the broker as ServiceUnavailable, and log them."""
         try:
             yield
+        except CyborgError as error:
+            if str(error) == error.text:
+                raise
+            # The library has added the traceback of the server to the text.
+            raise type(error).__mro__[1](**error.kwargs) from error
         except (*FAILURES, OSError) as error:  # OSError: of the lock files
             # The caller logs the error at a fitting level: agents retry for ever.
             LOG.info('%s of %s failed: %s', method, self._role, type(error).__name__)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of the reply queues in a real RabbitMQ."""
+"""Names of the reply queues in a real RabbitMQ, and the errors that they carry."""
 
 import os
 import socket
@@ -10,9 +10,13 @@ import pytest
 from oslo_config import cfg
 
 from cyborg_lite.errors.daemons import ServiceUnavailable
+from cyborg_lite.errors.hosts import ServiceNotFound
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.dispatcher import Dispatcher, serves
+from cyborg_lite.rpc.interface import Conductor
+from cyborg_lite.rpc.methods import CONDUCTOR
 from tests.servers import rabbitmq
 
 OPTIONS = """
@@ -23,6 +27,14 @@ use_queue_manager = true
 [oslo_concurrency]
 lock_path = {path}
 """
+
+
+class Services:
+    """The service of a conductor that knows no host."""
+
+    @serves(Conductor.delete_service)
+    def delete_service(self, uuid: str) -> None:
+        raise ServiceNotFound(uuid=uuid)
 
 
 @pytest.fixture
@@ -88,3 +100,17 @@ def test_reply_queue_of_command_is_random(conf: cfg.ConfigOpts, broker: str) -> 
     name = list_reply_queues(conf, broker, None)
     assert name.startswith('reply_')
     assert 'cyborg-lite-test' not in name
+
+
+def test_error_of_unsigned_call_has_no_traceback(conf: cfg.ConfigOpts) -> None:
+    bus = transport.connect(conf, identity=None)
+    server = transport.serve(bus, 'one', Dispatcher(CONDUCTOR, [Services()]))
+    server.start()
+    try:
+        with pytest.raises(ServiceNotFound) as raised:
+            connect_conductor(bus).delete_service(daemon_context(), 'x')
+        assert str(raised.value) == raised.value.text
+    finally:
+        server.stop()
+        server.wait()
+        bus.cleanup()

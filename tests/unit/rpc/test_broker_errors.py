@@ -16,6 +16,10 @@ EXCHANGE = (
     "Exchange.declare: (406) PRECONDITION_FAILED - inequivalent arg 'durable' for "
     "exchange 'cyborg_lite' in vhost 'life': received 'false' but current is 'true'"
 )
+REFUSAL = (
+    'Unable to connect to AMQP server on 127.0.0.1:5672 after 2 tries: (0, 0): (403) '
+    'ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN.'
+)
 QUEUE = (
     "Queue.declare: (406) PRECONDITION_FAILED - inequivalent arg 'x-queue-type' for "
     "queue 'cyborg_lite.agent' in vhost '/': received none but current is the value "
@@ -43,6 +47,7 @@ QUEUE = (
             ],
         ),
         (amqp.AccessRefused('login'), ['password', '[DEFAULT] transport_url']),
+        (oslo_messaging.MessageDeliveryFailure(REFUSAL), ['RabbitMQ refuses the user']),
         (amqp.NotAllowed('x'), ['virtual host', '[DEFAULT] transport_url']),
         (
             PermissionError(13, 'Permission denied', '/locks/reply'),
