@@ -11,6 +11,7 @@ defaults.
 import base64
 import binascii
 import functools
+import threading
 import zlib
 from collections.abc import Hashable, Mapping
 from dataclasses import MISSING, fields
@@ -26,6 +27,9 @@ UNLIMITED: Final = 0
 
 _MAX_REASON: Final = 200  # characters: the text may contain a value of the sender
 _FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+_FIRST_USE: Final = threading.Lock()
+_known: Final[set[Any]] = set()
 
 
 # Any, in this module: values of any class, and JSON values.
@@ -60,6 +64,7 @@ def load(kind: type[T], data: Any) -> T:
 
     :raises MalformedData: a value has the wrong type, or a field is missing
     """
+    _learn(kind)
     try:
         return msgspec.convert(data, kind)
     except _FAULTS as error:
@@ -84,10 +89,23 @@ def decode(kind: type[T], content: bytes | str) -> T:
 
     :raises MalformedData: as ``load``, or the text is not JSON
     """
+    _learn(kind)
     try:
         return msgspec.json.decode(content, type=kind)
     except _FAULTS as error:
         raise _describe(error) from None
+
+
+def _learn(kind: Any) -> None:
+    """Let the library read the fields of a class before its first use.
+
+    It keeps them with the class. Two threads that make it read the same class at once
+    end the process with a segmentation fault (msgspec 0.22).
+    """
+    if kind not in _known:
+        with _FIRST_USE:
+            msgspec.json.Decoder(kind)
+        _known.add(kind)
 
 
 def _describe(error: Exception) -> MalformedData:

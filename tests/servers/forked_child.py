@@ -14,7 +14,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
-from multiprocessing import forkserver
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Final
@@ -78,8 +77,8 @@ def _run(
     module: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path
 ) -> None:
     """Run a module as Python does with ``-m``."""
-    # The server ends with the test, and this process with the server.
-    os.close(vars(forkserver._forkserver)['_forkserver_alive_fd'])
+    # As after exec. The server ends with the test, and this process with the server.
+    os.closerange(3, os.sysconf('SC_OPEN_MAX'))
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     with log.open('ab') as file:
         for stream in (sys.stdout, sys.stderr):

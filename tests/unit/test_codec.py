@@ -3,6 +3,8 @@
 
 import base64
 import json
+import subprocess
+import sys
 import tracemalloc
 import zlib
 from typing import Any, Final
@@ -20,6 +22,35 @@ from cyborg_lite.model.queries import Query
 from tests.builders.reports import host
 
 MIB: Final = 2**20
+
+FIRST_USES: Final = """
+import dataclasses, sys, threading
+from cyborg_lite import codec
+sys.setswitchinterval(1e-6)
+
+def load(barrier, kind):
+    barrier.wait()
+    codec.load(kind, {f'part{number}': [{'value': 3}] for number in range(10)})
+
+for _ in range(100):
+    part = [('value', int, 0)]
+    parts = [
+        (f'part{number}', tuple[dataclasses.make_dataclass('Part', part), ...], ())
+        for number in range(10)
+    ]
+    kind, barrier = dataclasses.make_dataclass('Whole', parts), threading.Barrier(4)
+    arguments = barrier, kind
+    threads = [threading.Thread(target=load, args=arguments) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+
+
+def test_threads_load_class_for_the_first_time() -> None:
+    """A crash of the library would end this process, so another one tries it."""
+    subprocess.run([sys.executable, '-c', FIRST_USES], check=True)
 
 
 def test_load_unknown_field_is_ignored() -> None:
