@@ -29,7 +29,7 @@ _MAX_REASON: Final = 200  # characters: the text may contain a value of the send
 _FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _FIRST_USE: Final = threading.Lock()
-_known: Final[set[Any]] = set()
+_READ_CLASSES: Final[set[Any]] = set()
 
 
 # Any, in this module: values of any class, and JSON values.
@@ -102,10 +102,10 @@ def _learn(kind: Any) -> None:
     It keeps them with the class. Two threads that make it read the same class at once
     end the process with a segmentation fault (msgspec 0.22).
     """
-    if kind not in _known:
+    if kind not in _READ_CLASSES:
         with _FIRST_USE:
             msgspec.json.Decoder(kind)
-        _known.add(kind)
+        _READ_CLASSES.add(kind)
 
 
 def _describe(error: Exception) -> MalformedData:
