@@ -97,10 +97,11 @@ def decode(kind: type[T], content: bytes | str) -> T:
 
 
 def _learn(kind: Any) -> None:
-    """Let the library read the fields of a class before its first use.
+    """Have one thread at a time make msgspec read the fields of a class.
 
-    It keeps them with the class. Two threads that make it read the same class at once
-    end the process with a segmentation fault (msgspec 0.22).
+    msgspec reads them at the first use and keeps them with the class. Two threads that
+    use a class for the first time at once end the process with a segmentation fault
+    (msgspec 0.22).
     """
     if kind not in _READ_CLASSES:
         with _FIRST_USE:

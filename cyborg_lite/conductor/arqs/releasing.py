@@ -24,7 +24,7 @@ class ReleaseHandler(EndlessHandler):
     """Runs release jobs. The handle cannot be claimed until its job has succeeded."""
 
     agents: Agents
-    loader: BitstreamLoader | None = None  # None: it has no bitstreams
+    loader: BitstreamLoader | None = None  # None: there is no Glance
 
     def run(self, job: Job) -> None:
         """Clean the handle, restore its bitstream and make the handle free."""

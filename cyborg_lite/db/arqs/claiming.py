@@ -351,17 +351,19 @@ def _list_targets(
 # Any: the columns of _TARGETS.
 def _target(row: Any) -> _Target:
     device = f'The device of {row.name}'
-    reasons = {
-        f'No device of Cyborg is resource provider {row.device_rp_uuid}.': (
-            row.deployable_id is None
+    unknown = f'No device of Cyborg is resource provider {row.device_rp_uuid}.'
+    obstacles = (
+        (row.deployable_id is None, unknown),
+        (row.health == Health.GONE, f'{device} is gone.'),
+        (
+            row.health in CLOSED_HEALTH,
+            f'{device} is {row.health}: {row.health_reason}',
         ),
-        f'{device} is gone.': row.health == Health.GONE,
-        f'{device} is {row.health}: {row.health_reason}': row.health in CLOSED_HEALTH,
-        f'{device} is quarantined: {row.quarantine}': row.quarantine,
-        f'Another service manages the device of {row.name}.': row.conflict,
-        f'{row.name} is not usable: {row.unusable_reason}': row.unusable_reason,
-    }
-    for reason, applies in reasons.items():
+        (row.quarantine, f'{device} is quarantined: {row.quarantine}'),
+        (row.conflict, f'Another service manages the device of {row.name}.'),
+        (row.unusable_reason, f'{row.name} is not usable: {row.unusable_reason}'),
+    )
+    for applies, reason in obstacles:
         if applies:
             raise NoFreeHandle(reason=reason)
     return _Target(

@@ -224,7 +224,7 @@ def _find_mismatches(bitstream: Bitstream, region: RegionProperties) -> Iterator
     if normalize_id(bitstream.board) not in region.boards:
         yield f'It is for board {bitstream.board}, not {_join_names(region.boards)}.'
     # 1.1 fits a card of version 1.1.3; a card without a version fits all.
-    if not f'{region.version}.'.startswith(f'{bitstream.version}.') and region.version:
+    if region.version and not f'{region.version}.'.startswith(f'{bitstream.version}.'):
         yield f'It is for version {bitstream.version}, not {region.version}.'
     if bitstream.shell_id is not None and bitstream.shell_id not in region.shells:
         yield f'It needs shell {bitstream.shell_id}, not {_join_names(region.shells)}.'

@@ -110,7 +110,7 @@ def _describe_occupied(provider: ProviderCapacity) -> str:
     text = f' Consumers without an ARQ have allocated {provider.unowned}.'
     texts = [text] if provider.unowned else []
     if provider.unfitting:
-        text = 'do not fit beside the units in use of the card, or lack their group'
+        text = 'do not fit beside those in use, or whose group is not complete'
         texts.append(f' Units that {text}: {provider.unfitting}.')
     texts += [f' {_describe_unit(unit)}' for unit in provider.unclean[:_MAX_NAMED]]
     further = len(provider.unclean) - _MAX_NAMED
