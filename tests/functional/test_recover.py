@@ -5,7 +5,7 @@ Real daemons, a real Placement and an emulated kernel. The agent remembers the c
 so the database is in quarantine.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +25,7 @@ from tests.servers.stack import ADMIN, Instance, expect, find_json, lines_of
 from tests.servers.vgpu_machine import GENERATIONS, Generation, VgpuHost
 
 _CONTENT: Final = 'data of the guest'
+QAT_HOST: Final = Generation('qat-services', (), (QAT, QAT), (1, 1))
 
 
 class Drill(FaultyCloud):
@@ -126,6 +127,23 @@ def show(guest: Instance) -> dict[str, tuple[Any, ...]]:
 
 def list_vgpus(host: VgpuHost) -> set[str]:
     return {str(vgpu) for vgpu in host.list_vgpus()}
+
+
+def list_objects(host: VgpuHost) -> set[str]:
+    """Return the vGPUs and the functions of a host."""
+    return list_vgpus(host) | host.functions()
+
+
+def build_vgpu_host(cloud: Drill, directory: Path) -> tuple[VgpuHost, str]:
+    """Return a host, and the class of which it makes units on demand."""
+    return VgpuHost(cloud, directory, GENERATIONS['mdevs']), 'VGPU'
+
+
+def build_qat_host(cloud: Drill, directory: Path) -> tuple[VgpuHost, str]:
+    """As ``build_vgpu_host``; the other cards have all of their functions."""
+    host = ModeHost(cloud, directory, QAT_HOST)
+    host.drivers = {'intel_qat_driver': {'virtual_functions': f'{QAT} = 4'}}
+    return host, 'CUSTOM_QAT'
 
 
 @pytest.mark.parametrize('cloud', ['mariadb'], indirect=True)
@@ -232,8 +250,7 @@ def test_recover_erases_no_drive_in_use(cloud: Drill, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize('cloud', ['sqlite'], indirect=True)
 def test_recover_keeps_mode_set_after_backup(cloud: Drill, tmp_path: Path) -> None:
-    generation = Generation('qat-services', (), (QAT, QAT), (1, 1))
-    with ModeHost(cloud, tmp_path, generation) as host:
+    with ModeHost(cloud, tmp_path, QAT_HOST) as host:
         host.kernel.disable(QAT)
         host.drivers = {'intel_qat_driver': {'virtual_functions': f'{QAT} = 4'}}
         host.start_agent()
@@ -297,16 +314,25 @@ def restart_agent(host: VgpuHost, cloud: Drill, number: int) -> str:
 
 
 @pytest.mark.parametrize('cloud', ['sqlite'], indirect=True)
-def test_restore_keeps_vgpus_of_guest(cloud: Drill, tmp_path: Path) -> None:
-    with VgpuHost(cloud, tmp_path, GENERATIONS['mdevs']) as host:
+@pytest.mark.parametrize('build_host', [build_vgpu_host, build_qat_host])
+def test_restore_keeps_units_of_guest(
+    cloud: Drill,
+    tmp_path: Path,
+    build_host: Callable[[Drill, Path], tuple[VgpuHost, str]],
+) -> None:
+    host, unit = build_host(cloud, tmp_path)
+    with host:
+        if unit == 'CUSTOM_QAT':
+            host.kernel.disable(QAT)  # so that its agent makes functions
         host.start_agent()
         host.settle()
-        vgpus = list_vgpus(host)
+        before = list_objects(host)
         backup = cloud.back_up()
-        guest = host.boot_bound(0)
+        guest = host.boot_bound(0, unit)
         guest.appear_in_nova()
         host.settle()
-        reserved, in_use = count_reserved(guest), list_vgpus(host)
+        reserved, in_use = count_reserved(guest), list_objects(host)
+        assert in_use != before
         handles = {str(arq['attach_handle_uuid']) for arq in guest.list_arqs()}
         cloud.restore(backup, tmp_path)
 
@@ -322,22 +348,23 @@ def test_restore_keeps_vgpus_of_guest(cloud: Drill, tmp_path: Path) -> None:
             lambda: count_reserved(guest) == reserved + len(handles),
             'the units of the guest are reserved',
         )
-        assert list_vgpus(host) == in_use
+        assert list_objects(host) == in_use
 
         # A bind gets another handle.
-        later = host.boot_bound(0)
+        later = host.boot_bound(0, unit)
         assert not handles & {arq['attach_handle_uuid'] for arq in later.list_arqs()}
         host.end(later)
+        assert list_objects(host) == in_use
         # The instance is gone, but its allocation stands.
         guest.disappear_from_nova()
         restart_agent(host, cloud, len(handles))
-        assert list_vgpus(host) == in_use
+        assert list_objects(host) == in_use
         guest.deallocate()
         host.kill_agent()
         host.start_agent()
-        cloud.until(lambda: list_vgpus(host) == vgpus, 'it is released')
+        cloud.until(lambda: list_objects(host) == before, 'it is released')
         cloud.until(lambda: count_reserved(guest) == reserved, 'its units are free')
-        host.end(host.boot_bound(0))
+        host.end(host.boot_bound(0, unit))
 
 
 @pytest.mark.parametrize('cloud', ['sqlite'], indirect=True)
