@@ -140,7 +140,7 @@ def build_vgpu_host(cloud: Drill, directory: Path) -> tuple[VgpuHost, str]:
 
 
 def build_qat_host(cloud: Drill, directory: Path) -> tuple[VgpuHost, str]:
-    """As ``build_vgpu_host``; the other cards have all of their functions."""
+    """Return a host whose other cards have all of their functions, and a class."""
     host = ModeHost(cloud, directory, QAT_HOST)
     host.drivers = {'intel_qat_driver': {'virtual_functions': f'{QAT} = 4'}}
     return host, 'CUSTOM_QAT'
